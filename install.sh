@@ -58,7 +58,7 @@ if [[ -n $uninstall ]]; then
   [[ -e $home/runtime.json ]] || die "there is no xlazy in $home"
   "$home/bin/xlazy" uninstall "${spec[@]}" || true
   [[ -z $link || $(readlink "$link" 2>/dev/null) != "$home/bin/xlazy" ]] || rm "$link"
-  rm -rf "${home:?}"/{bin,lib,plugins,jupyter,runtime.json,first-run.ipynb}
+  rm -rf "${home:?}"/{bin,lib,plugins,jupyter,jupyter.log,runtime.json,first-run.ipynb}
   rmdir --ignore-fail-on-non-empty "$home"
   step "removed xlazy from $home (the fetched headers stay in ${XLAZY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/xlazy})"
   exit
@@ -85,11 +85,24 @@ have=$(rustc --version | cut -d' ' -f2) || die "rustc $wanted is not installed: 
 
 # ---- Build
 
-step "building xlazy with rustc $have"
 mkdir -p "$home"
+# JupyterLab comes while the build goes on. `jupyter-lab` is what says that it is there, and pip writes it last: a broken run is done
+# again.
+lab=jupyter fetching=''
+if [[ -n $demo && ! -x $home/jupyter/bin/jupyter-lab ]] && ! jupyter lab --version >/dev/null 2>&1; then
+  step "fetching JupyterLab into $home/jupyter"
+  rm -rf "$home/jupyter"
+  {
+    python3 -m venv "$home/jupyter" &&
+      exec "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar off \
+        --require-hashes --only-binary :all: -r scripts/jupyter-requirements.txt
+  } >"$home/jupyter.log" 2>&1 &
+  fetching=$!
+fi
+step "building xlazy with rustc $have"
 # Made beside what is there, then exchanged.
 stage=$(mktemp -d "$home/.new.XXXXXX")
-trap 'rm -rf "$stage"' EXIT
+trap 'rm -rf "$stage"; [[ -z $fetching ]] || kill "$fetching" 2>/dev/null || true' EXIT
 scripts/tree.sh "$stage"
 
 step "installing into $home"
@@ -114,19 +127,15 @@ XLAZY_HOME=$home "$home/bin/xlazy" install "${spec[@]}"
 
 # ---- Proof
 
-lab=jupyter
 if [[ -n $demo ]]; then
-  if [[ -x $home/jupyter/bin/jupyter-lab ]]; then
-    lab=$home/jupyter/bin/jupyter
-  elif ! jupyter lab --version >/dev/null 2>&1; then
-    step "installing JupyterLab into $home/jupyter"
-    # jupyter-lab is what the check above looks for, and pip writes it last: a broken run is done again.
-    rm -rf "$home/jupyter"
-    python3 -m venv "$home/jupyter"
-    "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar on \
-      --require-hashes --only-binary :all: -r scripts/jupyter-requirements.txt
-    lab=$home/jupyter/bin/jupyter
+  if [[ -n $fetching ]]; then
+    step "waiting for JupyterLab"
+    wait "$fetching" || die "JupyterLab could not be installed:
+$(tail -n 20 "$home/jupyter.log")"
+    fetching=''
+    rm "$home/jupyter.log"
   fi
+  [[ ! -x $home/jupyter/bin/jupyter-lab ]] || lab=$home/jupyter/bin/jupyter
   # Nobody else's Jupyter is changed: `xlazy doctor` says how that is done.
   [[ $lab != "$home/jupyter/bin/jupyter" ]] || XLAZY_HOME=$home "$home/bin/xlazy" install --ipc --prefix "$home/jupyter"
   step "running notebooks/01-first-steps.ipynb"

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Builds xlazy and lays out what an installation has: bin, lib, and runtime.json, which says what compiles cells.
 #
-#   scripts/tree.sh DEST
+#   scripts/tree.sh DEST [PROFILE]      (default: release; dist takes twice as long to build)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[[ $# == 1 && -n $1 && $1 != -* ]] || { echo "usage: scripts/tree.sh DEST" >&2 && exit 1; }
-dest=$1
+[[ $# =~ ^[12]$ && -n $1 && $1 != -* ]] || { echo "usage: scripts/tree.sh DEST [PROFILE]" >&2 && exit 1; }
+dest=$1 profile=${2:-release}
 
 # Other flags would give another libxlazy.so than the one that cells are told to link to.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
 # All of the workspace at once, here and wherever something is built: the choice of packages decides the features of what
 # they depend on, and so which libxlazy.so comes out.
-build=(cargo build --release --locked --workspace)
+build=(cargo build --profile "$profile" --locked --workspace)
 "${build[@]}"
 target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
 
 mkdir -p "$dest"/{bin,lib/deps}
-install -m 755 "$target/release/xlazy" "$target/release/xlazy-session" "$dest/bin/"
-install -m 755 "$target/release/libxlazy.so" "$dest/lib/"
+install -m 755 "$target/$profile/xlazy" "$target/$profile/xlazy-session" "$dest/bin/"
+install -m 755 "$target/$profile/libxlazy.so" "$dest/lib/"
 install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$dest/lib/"
 # A cell is compiled against the metadata of all that libxlazy.so was made from; rustc loads the macros among it.
 libraries() { cargo tree --locked -p xlazy -e "$1" --prefix none --format '{lib}' | sort -u | tr '\n' ' '; }

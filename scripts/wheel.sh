@@ -7,7 +7,8 @@
 # 100 MB at once, is what a cell needs of the Rust that built it. The wheels go by what the programs in them ask of the machine:
 # `auditwheel show` says the same.
 #
-#   XLAZY_WHEEL_LEVEL  how hard zlib tries, 1 to 9 (default: 9)
+#   XLAZY_WHEEL_LEVEL    how hard zlib tries, 1 to 9 (default: 9)
+#   XLAZY_WHEEL_PROFILE  how hard rustc tries (default: dist; release is what the tests have built)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,7 +18,7 @@ mkdir -p "$dest"
 work=$(mktemp -d "$dest/.new.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-scripts/tree.sh "$work/tree"
+scripts/tree.sh "$work/tree" "${XLAZY_WHEEL_PROFILE:-dist}"
 strip "$work/tree/bin/xlazy" "$work/tree/bin/xlazy-session"
 "$work/tree/bin/xlazy" install --prefix "$work/spec" >/dev/null
 cargo metadata --format-version 1 --locked --filter-platform x86_64-unknown-linux-gnu >"$work/metadata.json"

@@ -72,6 +72,26 @@ fn workers_change_nothing_but_who_does_it() {
 }
 
 #[test]
+fn parts_of_any_dataset_have_each_sample_once() {
+    let _alone = alone();
+    let mut r = Seeded(5);
+    for _ in 0..8 {
+        let (n, seed) = (1 + r.below(20), r.next());
+        let cut = r.below(n + 1);
+        let tensors = data::TensorDataset::new([&Tensor::arange(0, n as i64, 1), &Tensor::zeros([n as i64])]);
+        let in_order = |part: data::DataLoader<2>| epoch(&part).into_iter().flat_map(|(x, _)| x).collect::<Vec<_>>();
+        let of_tensors = data::random_split(&tensors, [cut, n - cut], seed);
+        let of_samples = data::random_split(numbers(n), [cut, n - cut], seed);
+        let of_samples = of_samples.map(|part| in_order(data::DataLoader::new(part, 3).workers(1)));
+        assert_eq!(of_samples, of_tensors.map(|part| in_order(data::DataLoader::new(part, 3))));
+        let mut all = of_samples.concat();
+        all.sort();
+        assert_eq!(all, (0..n as i64).collect::<Vec<_>>());
+    }
+    assert!(refusal(|| drop(data::random_split(numbers(3), [1, 1], 0))).contains("must add up to the 3 samples"));
+}
+
+#[test]
 fn what_goes_wrong_with_a_sample_names_it() {
     let _alone = alone();
     for workers in [0, 1, 3] {

@@ -264,7 +264,7 @@ impl<const N: usize> Dataset<N> for TensorDataset<N> {
 /// Samples of a dataset at some of its places (`torch.utils.data.Subset`).
 ///
 /// ```
-/// use xlazy::{data::Dataset, prelude::*};
+/// use xlazy::prelude::*;
 /// let data = data::FakeData::new(10, [1, 2, 2], 3);
 /// let odd = data::Subset::new(data, (0..10).filter(|i| i % 2 == 1).collect());
 /// assert_eq!(odd.len(), 5);
@@ -282,6 +282,15 @@ impl<D> Subset<D> {
     {
         check_places("Subset", &places, dataset.len());
         Subset { dataset, places }
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 }
 
@@ -306,8 +315,8 @@ impl<const N: usize, D: Dataset<N>> Dataset<N> for Subset<D> {
 /// Datasets one behind the other (`torch.utils.data.ConcatDataset`).
 ///
 /// ```
-/// use xlazy::{data::Dataset, prelude::*};
-/// let part = |n: usize| -> Box<dyn Dataset<2>> { Box::new(data::FakeData::new(n, [1, 2, 2], 3)) };
+/// use xlazy::prelude::*;
+/// let part = |n: usize| -> Box<dyn data::Dataset<2>> { Box::new(data::FakeData::new(n, [1, 2, 2], 3)) };
 /// let all = data::ConcatDataset::new(vec![part(3), part(4)]);
 /// assert_eq!(all.len(), 7);
 /// ```
@@ -319,11 +328,20 @@ impl<const N: usize> ConcatDataset<N> {
     pub fn new(datasets: Vec<Box<dyn Dataset<N>>>) -> ConcatDataset<N> {
         ConcatDataset { datasets }
     }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.datasets.iter().map(|d| d.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.datasets.iter().all(|d| d.is_empty())
+    }
 }
 
 impl<const N: usize> Dataset<N> for ConcatDataset<N> {
     fn len(&self) -> usize {
-        self.datasets.iter().map(|d| d.len()).sum()
+        self.len()
     }
     fn get(&self, index: usize) -> Result<[Array; N], Failure> {
         let mut rest = index;
@@ -388,14 +406,17 @@ impl<const M: usize, L: Lengths<M>> Lengths<M> for &L {
 /// assert_eq!((train.len(), test.len()), (8, 2));
 /// let [train, test] = data::random_split(&all, [0.75, 0.25], 0);
 /// assert_eq!((train.len(), test.len()), (8, 2));
+/// let [train, _] = data::random_split(data::FakeData::new(10, [1, 2, 2], 3), [8, 2], 0);
+/// assert_eq!(data::DataLoader::new(train, 4).len(), 2);
 /// ```
 #[track_caller]
-pub fn random_split<const N: usize, const M: usize>(
-    dataset: &TensorDataset<N>,
+pub fn random_split<const N: usize, const M: usize, D: Cut<N>>(
+    dataset: D,
     lengths: impl Lengths<M>,
     seed: u64,
-) -> [TensorDataset<N>; M] {
-    let n = dataset.places.len();
+) -> [D::Part; M] {
+    let whole = dataset.whole();
+    let n = D::count(&whole);
     let lengths = lengths.of(n).unwrap_or_else(|why| refuse("random_split", &[], why));
     let mut order: Vec<usize> = (0..n).collect();
     random::shuffle(&mut order, seed);
@@ -403,8 +424,48 @@ pub fn random_split<const N: usize, const M: usize>(
     lengths.map(|length| {
         let (part, others) = rest.split_at(length);
         rest = others;
-        dataset.subset(part)
+        D::part(&whole, part)
     })
+}
+
+/// What [`random_split`] cuts: tensors that are lent, whose parts are tensors, too, or any dataset, which its parts share.
+pub trait Cut<const N: usize> {
+    type Whole;
+    type Part: Dataset<N>;
+
+    fn whole(self) -> Self::Whole;
+    fn count(whole: &Self::Whole) -> usize;
+    fn part(whole: &Self::Whole, places: &[usize]) -> Self::Part;
+}
+
+impl<'a, const N: usize> Cut<N> for &'a TensorDataset<N> {
+    type Whole = &'a TensorDataset<N>;
+    type Part = TensorDataset<N>;
+
+    fn whole(self) -> &'a TensorDataset<N> {
+        self
+    }
+    fn count(whole: &&'a TensorDataset<N>) -> usize {
+        whole.places.len()
+    }
+    fn part(whole: &&'a TensorDataset<N>, places: &[usize]) -> TensorDataset<N> {
+        whole.subset(places)
+    }
+}
+
+impl<const N: usize, D: Dataset<N>> Cut<N> for D {
+    type Whole = Arc<D>;
+    type Part = Subset<Arc<D>>;
+
+    fn whole(self) -> Arc<D> {
+        Arc::new(self)
+    }
+    fn count(whole: &Arc<D>) -> usize {
+        whole.len()
+    }
+    fn part(whole: &Arc<D>, places: &[usize]) -> Subset<Arc<D>> {
+        Subset::new(whole.clone(), places.to_vec())
+    }
 }
 
 /// Pictures of noise with labels, the same for a number each time (`torchvision.datasets.FakeData`): what a model costs, without
@@ -429,6 +490,15 @@ impl FakeData {
     pub fn new(len: usize, shape: impl Into<xlazy_core::ty::Dims>, classes: usize) -> FakeData {
         let shape = shape.into().shape("FakeData").unwrap_or_else(|e| e.raise()).to_vec();
         FakeData { len, shape, classes: classes.max(1) }
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 }
 

@@ -88,6 +88,15 @@ impl ImageFolder {
     pub fn samples(&self) -> &[(PathBuf, i64)] {
         &self.samples
     }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
 }
 
 impl Dataset<2> for ImageFolder {

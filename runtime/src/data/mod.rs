@@ -20,7 +20,7 @@ pub mod sampler;
 
 pub use array::{Array, Failure};
 pub use csv::read_csv;
-pub use dataset::{ConcatDataset, Dataset, FakeData, Lengths, Subset, TensorDataset, random_split};
+pub use dataset::{ConcatDataset, Cut, Dataset, FakeData, Lengths, Subset, TensorDataset, random_split};
 pub use folder::ImageFolder;
 pub use lines::{Record, read_jsonl};
 pub use loader::{Batches, DataLoader, DataLoaderOptions, MpDeviceLoader};

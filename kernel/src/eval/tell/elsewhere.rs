@@ -1,5 +1,5 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
-use super::instead::IN_RUST;
+use super::instead::ANSWER;
 use super::numbers::is_number;
 use super::python;
 use super::texts::Texts;
@@ -32,30 +32,6 @@ const FLOATS: [&str; 22] = [
     "sqrt", "cbrt", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "sin", "cos", "tan", "asin",
     "acos", "atan", "sinh", "cosh", "tanh", "powf", "powi", "recip",
 ];
-
-/// What makes a number of a tensor, or a tensor of a number.
-fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
-    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?.strip_prefix("expected ")?;
-    let (wanted, found) = label.split_once(", found ").map(|(a, b)| (a.trim_matches('`'), b.trim_matches('`')))?;
-    let (tensor, lent) = ("Tensor", "&Tensor");
-    let is_number = |ty: &str| is_number(ty) || matches!(ty, "floating-point number" | "integer");
-    if is_number(wanted) && [tensor, lent].contains(&found) {
-        let cast = if wanted == "f64" { String::new() } else { format!(" as {wanted}") };
-        return Some(format!(
-            "in xlazy: `{}.item(){cast}` (of a tensor of one number, whose value it waits for)",
-            receiver(given)
-        ));
-    }
-    let lends = if wanted == lent { "&" } else { "" };
-    ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("in xlazy: `{lends}tensor({given})`"))
-}
-
-/// Whether it is one of Rust's own types, of which rustc says what is to be done.
-fn of_std(ty: &str) -> bool {
-    ["std::", "core::", "alloc::", "&", "[", "(", "Vec<", "Option<", "Result<", "HashMap<", "{"]
-        .iter()
-        .any(|s| ty.starts_with(s))
-}
 
 /// The line of the user's where an error is.
 pub(super) fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
@@ -109,15 +85,15 @@ pub(super) fn of_another_library(
             }
         }
         ("", _) if line.starts_with("class ") => {
-            let name: String = line[6..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name = first_name(&line[6..]);
             format!(
-                "in xlazy: `struct {name} {{ part: nn::Linear }}` and `impl Module for {name} {{ parts!(part); fn forward(&self, x: \
+                "{ANSWER}`struct {name} {{ part: nn::Linear }}` and `impl Module for {name} {{ parts!(part); fn forward(&self, x: \
                  &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
             )
         }
         ("", ["Module"]) if error.message.starts_with("cannot find derive macro") => {
             let name = text.text[at.end..].split_once("struct ").map_or("Net", |(_, rest)| rest);
-            let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name = first_name(name);
             format!(
                 "write `impl Module for {name} {{ parts!(…); fn forward(&self, x: &Tensor) -> Tensor {{ … }} }}`, with the names \
                  of its layers in the brackets"
@@ -127,11 +103,10 @@ pub(super) fn of_another_library(
         ("E0277", _) if error.message.contains("xlazy::nn::") && error.message.ends_with(": Clone` is not satisfied") => {
             format!("layers have no `Clone`: {COPIED}")
         }
-        ("E0423", ["print"]) => format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", python::printed(&text.text, at.start)?),
-        ("E0425", [name @ ("int" | "float")]) if error.message.starts_with("cannot find function") => {
-            let (of, ty) = (python::argument(&text.text, at.start)?, if *name == "int" { "i64" } else { "f64" });
-            format!("{IN_RUST}`{} as {ty}` of a number, `{}.parse::<{ty}>()` of a text", receiver(&of), receiver(&of))
-        }
+        ("E0423" | "E0425" | "", [name, ..]) if let Some(help) = python::told(name, &text.text, at.start) => help,
+        ("E0599", ["format", ..]) | ("E0369", _) if let Some(help) = python::old_format(&text.text, at.start) => help,
+        ("E0599", [name, ty, ..]) if let Some(help) = python::method(name, ty) => help,
+        ("E0614", _) if let Some(help) = python::power(&text.text, at.start) => help,
         ("E0609", [field, of, ..]) if of.contains("dyn Module") => format!(
             "what stands in a list of layers is known as a module and nothing else: `.named_parameters()` has its `{field}`, and a layer \
              in a field or a variable of its own has all that its type has"
@@ -147,8 +122,7 @@ pub(super) fn of_another_library(
             let number = text.text[..at.start].trim_end().trim_end_matches('.');
             let digits = number.len() - number.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             let number = Some(&number[number.len() - digits..]).filter(|n| !n.is_empty()).unwrap_or("4");
-            let of_floats = syn::parse_str::<syn::Ident>(method).is_ok() && FLOATS.contains(method);
-            let (point, ty) = if of_floats { (".0", "f64") } else { ("", "i64") };
+            let (point, ty) = if FLOATS.contains(method) { (".0", "f64") } else { ("", "i64") };
             format!("say of what type the number is: `{number}{point}_{ty}.{method}(…)`")
         }
         // What rustc would leave out is what torch takes there.
@@ -215,6 +189,35 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// What makes a number of a tensor, or a tensor of a number.
+fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?.strip_prefix("expected ")?;
+    let (wanted, found) = label.split_once(", found ").map(|(a, b)| (a.trim_matches('`'), b.trim_matches('`')))?;
+    let (tensor, lent) = ("Tensor", "&Tensor");
+    let is_number = |ty: &str| is_number(ty) || matches!(ty, "floating-point number" | "integer");
+    if is_number(wanted) && [tensor, lent].contains(&found) {
+        let cast = if wanted == "f64" { String::new() } else { format!(" as {wanted}") };
+        return Some(format!(
+            "{ANSWER}`{}.item(){cast}` (of a tensor of one number, whose value it waits for)",
+            receiver(given)
+        ));
+    }
+    let lends = if wanted == lent { "&" } else { "" };
+    ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("{ANSWER}`{lends}tensor({given})`"))
+}
+
+/// Whether it is one of Rust's own types, of which rustc says what is to be done.
+fn of_std(ty: &str) -> bool {
+    ["std::", "core::", "alloc::", "&", "[", "(", "Vec<", "Option<", "Result<", "HashMap<", "{"]
+        .iter()
+        .any(|s| ty.starts_with(s))
+}
+
+/// The name that a text begins with.
+fn first_name(text: &str) -> &str {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default()
 }
 
 /// `x.name`, where that is called.
@@ -287,8 +290,11 @@ pub(super) fn wants_a_list(error: &Diagnostic) -> bool {
     const ADAPTERS: [&str; 10] =
         ["Map<", "Filter<", "FilterMap<", "FlatMap<", "Enumerate<", "Zip<", "Rev<", "Take<", "Skip<", "Chain<"];
     let adapter = |found: &str| ADAPTERS.iter().any(|a| found.starts_with(a));
-    if let Some(bound) = error.message.strip_prefix("the trait bound `").filter(|b| b.contains(": Layers` is not")) {
-        return adapter(bound.trim_start_matches("std::iter::"));
+    if let Some(bound) = error.message.strip_prefix("the trait bound `") {
+        // `Numbers: From<Map<…>>`, and `Map<…>: Layers`.
+        let made_of = bound.split_once(": From<").map(|(_, of)| of);
+        let of = made_of.or_else(|| bound.contains(": Layers` is not").then_some(bound));
+        return of.is_some_and(|of| adapter(of.trim_start_matches("std::iter::")));
     }
     let label = error.spans.iter().find(|s| s.primary).and_then(|s| s.label.as_deref()).unwrap_or_default();
     let Some((wanted, found)) = label.split_once(", found ") else { return false };

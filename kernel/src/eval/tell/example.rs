@@ -4,9 +4,12 @@ use super::words::Words;
 /// The arguments of the first call of `name` in an example.
 pub(super) fn arguments<'e>(example: &'e str, name: &str) -> Option<Vec<&'e str>> {
     let words = Words::of(example);
-    let call = (0..words.len()).find(|&i| words.word(i) == name && words.word(i + 1) == "(")?;
-    let all = words.between_commas(call + 2, words.behind_brackets(call + 1)? - 1);
-    all.into_iter().map(|one| Some(&example[words.part(one.start, one.end)?.1])).collect()
+    let call = (0..words.len()).filter(|&i| words.word(i) == name).find_map(|i| words.arguments(i))?;
+    words
+        .between_commas(call.start, call.end)
+        .into_iter()
+        .map(|one| Some(&example[words.part(one.start, one.end)?.1]))
+        .collect()
 }
 
 /// What torch would have got, as the example has it: lent what it lends, and behind that what has one plain value where torch

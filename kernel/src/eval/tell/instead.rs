@@ -284,9 +284,9 @@ fn op(user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
         ["lr_scheduler"] => known(format!("optim.lr_scheduler.{name_is}")),
         _ => None,
     }?;
-    let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
-    let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
-    let (mut arguments, options) = arguments(user, name + 2, end - 1, ours);
+    let given = user.arguments(name)?;
+    let range = user.tokens[first].range.start..user.tokens[given.end].range.end;
+    let (mut arguments, options) = arguments(user, given.start, given.end, ours);
     let schedule = path.last() == Some(&"lr_scheduler");
     arguments.first_mut().into_iter().filter(|a| schedule && !a.starts_with('&')).for_each(|a| a.insert(0, '&'));
     let called = target.rsplit("::").next().unwrap_or(target);

@@ -7,7 +7,28 @@ use syn::visit::Visit;
 pub(super) fn rusty(code: String) -> String {
     let code = in_one_line(code);
     let code = complex_tensors(&code).unwrap_or(code);
-    of_one_type(code)
+    of_one_type(ranges_count(code))
+}
+
+/// A range gives its numbers without `.iter()`.
+fn ranges_count(code: String) -> String {
+    let words = Words::of(&code);
+    let is_range = |open: usize, close: usize| {
+        (open + 1..close).any(|i| words.word(i) == "." && words.word(i + 1) == "." && words.within(open + 1, i))
+    };
+    let is_called = |open: usize| {
+        let before = open.checked_sub(1);
+        before.is_some_and(|i| matches!(words.kind(i), Some(Kind::Ident | Kind::Close(_))) && words.word(i) != "in")
+    };
+    let idle = (0..words.len()).filter(|open| !is_called(*open)).find_map(|open| {
+        let end = words.behind_brackets(open).filter(|&end| words.word(open) == "(" && is_range(open, end - 1))?;
+        (words.word(end) == "." && words.word(end + 1) == "iter").then(|| words.arguments(end + 1)).flatten()?;
+        Some(words.tokens[end].range.start..words.tokens[end + 3].range.end)
+    });
+    match idle {
+        Some(idle) => ranges_count(code[..idle.start].to_owned() + &code[idle.end..]),
+        None => code,
+    }
 }
 
 /// Where a list has a number with a point, all of its numbers have one.
@@ -70,9 +91,9 @@ fn is_element(words: &Words, at: usize) -> bool {
 fn complex_tensors(code: &str) -> Option<String> {
     let words = Words::of(code);
     (0..words.len()).find_map(|i| {
-        let end = words.behind_brackets(i + 1).filter(|_| words.word(i) == "tensor" && words.word(i + 1) == "(")?;
-        let [re, im] = complex(&words.part(i + 2, end - 1)?.0)?;
-        let (from, to) = (words.tokens[i].range.start, words.tokens[end - 1].range.end);
+        let given = words.arguments(i).filter(|_| words.word(i) == "tensor")?;
+        let [re, im] = complex(&words.part(given.start, given.end)?.0)?;
+        let (from, to) = (words.tokens[i].range.start, words.tokens[given.end].range.end);
         let rest = complex_tensors(&code[to..]).unwrap_or_else(|| code[to..].to_owned());
         Some(format!("{}tensor({re}).complex(&tensor({im})){rest}", &code[..from]))
     })
@@ -157,6 +178,16 @@ mod tests {
         assert_eq!(one("tensor([0, f64::NAN, f(2), -1e3])"), "tensor([0.0, f64::NAN, f(2), -1e3])");
         assert_eq!(one("x.i((0, [1, 2]))"), "x.i((0, [1, 2]))");
         assert_eq!(one("tensor([1, 2]"), "tensor([1, 2]");
+    }
+
+    #[test]
+    fn ranges_are_iterators() {
+        let counted = |code: &str| ranges_count(code.to_owned());
+        assert_eq!(counted("(0..10).iter().map(|i| (i..n).iter().sum())"), "(0..10).map(|i| (i..n).sum())");
+        assert_eq!(counted("for i in (0..3).iter() {}"), "for i in (0..3) {}");
+        for same in ["x.i(1..3).iter()", "v.iter().zip(&w)", "(a, f(0..2)).iter()", "(0..10"] {
+            assert_eq!(counted(same), same);
+        }
     }
 
     #[test]

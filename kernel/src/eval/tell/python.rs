@@ -53,7 +53,7 @@ fn in_double_quotes(line: &str, at: usize, ours: &Ours) -> Option<Found> {
 /// `f"loss {loss:.3f}"` as `format!` has it, and as `println!` where it is all that is printed: where that stands, and the code.
 ///
 /// `at` is where the `f` stands; `rewritten` says what an expression is here.
-pub(super) fn formatted(text: &str, at: usize, rewritten: &dyn Fn(&str) -> String) -> Option<(Range<usize>, String)> {
+fn formatted(text: &str, at: usize, rewritten: &dyn Fn(&str) -> String) -> Option<(Range<usize>, String)> {
     let quoted = text.get(at..)?.strip_prefix(['f', 'F'])?;
     let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inside = &quoted[1..1 + end_of(&quoted[1..], quote)?];
@@ -105,7 +105,7 @@ fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, 
             None => (value, String::new()),
         };
         let percent = how.ends_with('%');
-        let how: String = how.trim_end_matches(['f', 'd', 's', 'g', '%']).replace([',', '_'], "");
+        let how = how_in_rust(how.trim_end_matches('%'));
         let how = if how.is_empty() { how } else { format!(":{how}") };
         let code = rewritten(value);
         let code = if percent { format!("{} * 100.0", receiver(&code)) } else { code };
@@ -125,25 +125,135 @@ fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, 
     Some((format + rest, values))
 }
 
-/// What a function is called with, where its name stands.
-pub(super) fn argument(text: &str, at: usize) -> Option<String> {
+/// Python's own functions: what is written for them, by how many arguments they are given, where `a` and `b` stand for these, and
+/// `x` for the first as what something is called of.
+const FUNCTIONS: &[(&str, usize, &str)] = &[
+    ("int", 1, "in Rust: `{x} as i64` of a number, `{x}.parse::<i64>()` of a text"),
+    ("float", 1, "in Rust: `{x} as f64` of a number, `{x}.parse::<f64>()` of a text"),
+    ("bool", 1, "in Rust: `{x} != 0` of a number, `!{x}.is_empty()` of a list or a text"),
+    ("str", 1, "in Rust: `{x}.to_string()`"),
+    ("repr", 1, "in Rust: `format!(\"{:?}\", {a})`"),
+    ("abs", 1, "in Rust: `{x}.abs()`"),
+    ("round", 1, "in Rust: `{x}.round()`"),
+    ("round", 2, "in Rust: `format!(\"{:.{b}}\", {a})` as a text, `({x} * 1e{b}).round() / 1e{b}` as a number"),
+    ("pow", 2, "in Rust: `{x}.pow({b})` of a whole number, `{x}.powi({b})` of another one"),
+    ("divmod", 2, "in Rust: `({x} / {b}, {x} % {b})` of whole numbers"),
+    (
+        "max",
+        1,
+        "in Rust: `{x}.iter().max()` of whole numbers, `{x}.iter().copied().fold(f64::MIN, f64::max)` of others",
+    ),
+    (
+        "min",
+        1,
+        "in Rust: `{x}.iter().min()` of whole numbers, `{x}.iter().copied().fold(f64::MAX, f64::min)` of others",
+    ),
+    ("max", 2, "in Rust: `{x}.max({b})`"),
+    ("min", 2, "in Rust: `{x}.min({b})`"),
+    ("sum", 1, "in Rust: `{x}.iter().sum::<f64>()`, with the type of its numbers"),
+    ("any", 1, "in Rust: `{x}.iter().any(|b| *b)`"),
+    ("all", 1, "in Rust: `{x}.iter().all(|b| *b)`"),
+    ("len", 1, "in Rust: `{x}.len()`"),
+    ("list", 1, "in Rust: `{x}.iter().collect::<Vec<_>>()`"),
+    ("set", 1, "in Rust: `{x}.iter().collect::<std::collections::HashSet<_>>()`"),
+    (
+        "sorted",
+        1,
+        "in Rust: `let mut sorted = {x}.clone(); sorted.sort();`, and `sorted.sort_by(f64::total_cmp);` of floats",
+    ),
+    ("enumerate", 1, "in Rust: `{x}.iter().enumerate()`"),
+    ("type", 1, "in Rust: `std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
+    (
+        "isinstance",
+        2,
+        "of what type `{a}` is is known when a cell compiles, so that nothing asks: `?NAME` tells of a variable's",
+    ),
+    ("chr", 1, "in Rust: `{x} as u8 as char`"),
+    ("ord", 1, "in Rust: `{x} as u32` of a character"),
+    ("open", 1, "in Rust: `std::fs::read_to_string({a})?` is all of its text"),
+];
+
+/// Python's modules, where something is called of one.
+const MODULES: &[(&str, &str)] = &[
+    ("time", "`let start = std::time::Instant::now();` and `start.elapsed()` measure; `%%time` tells of a whole cell"),
+    ("datetime", "`:dep chrono` brings dates and times of day"),
+    (
+        "random",
+        "`manual_seed(0)` seeds what tensors draw; `:dep fastrand` brings numbers by chance that are no tensors",
+    ),
+    ("os", "files are in `std::fs`, paths in `std::path::Path`, the environment's variables in `std::env`"),
+    ("pathlib", "paths are in `std::path::Path`, files in `std::fs`"),
+    ("sys", "what Python's `sys` has is in `std::env` and `std::process`"),
+    ("re", "`:dep regex` brings regular expressions"),
+    ("json", "`:dep serde_json` reads and writes JSON"),
+    ("pd", "`:dep polars` brings data frames; `data::read_csv` reads a table of numbers"),
+    ("itertools", "an iterator has it as a method (`.zip(…)`, `.chain(…)`, `.take(…)`); `:dep itertools` brings more"),
+    ("functools", "an iterator has it as a method: `.fold(…)`, `.reduce(…)`"),
+    ("collections", "`std::collections` has `HashMap`, `HashSet` and `VecDeque`"),
+];
+
+/// What texts, lists and maps of Rust's have under other names than Python's.
+const METHODS: &[(&str, &str)] = &[
+    ("strip", ".trim()"),
+    ("lstrip", ".trim_start()"),
+    ("rstrip", ".trim_end()"),
+    ("upper", ".to_uppercase()"),
+    ("lower", ".to_lowercase()"),
+    ("startswith", ".starts_with(…)"),
+    ("endswith", ".ends_with(…)"),
+    ("isdigit", ".chars().all(|c| c.is_ascii_digit())"),
+    ("index", ".iter().position(|e| *e == …)"),
+    ("count", ".iter().filter(|e| **e == …).count()"),
+    ("items", ".iter()"),
+    ("copy", ".clone()"),
+    ("add", ".insert(…)"),
+    ("append", ".push(…)"),
+    ("discard", ".remove(…)"),
+];
+
+/// What is written for Python's own functions and modules, where what stands at `at` is not there.
+pub(super) fn told(name: &str, text: &str, at: usize) -> Option<String> {
     let words = Words::of(text);
-    let open = words.tokens.iter().position(|t| t.range.start == at)? + 1;
-    let close = words.behind_brackets(open).filter(|_| words.word(open) == "(")? - 1;
-    words.part(open + 1, close).map(|(text, _)| text)
+    let name_at = words.tokens.iter().position(|t| t.range.start == at && text[t.range.clone()] == *name)?;
+    if words.word(name_at + 1) == "." {
+        return Some(MODULES.iter().find(|(module, _)| *module == name)?.1.to_owned());
+    }
+    let arguments = words.arguments(name_at)?;
+    if name == "print" {
+        return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments)?));
+    }
+    let all = words.between_commas(arguments.start, arguments.end);
+    let all: Vec<String> = all.iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect::<Option<_>>()?;
+    let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
+    let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
+    let said = with(said.to_string(), "x", &receiver(&all[0]));
+    let said = with(said, "b", all.get(1).map_or("", |b| b));
+    Some(with(said, "a", &all[0]))
 }
 
-/// `print("loss", loss.item())` as `println!`, where `print` stands.
-pub(super) fn printed(text: &str, at: usize) -> Option<String> {
-    let words = Words::of(text);
-    let open = words.tokens.iter().position(|t| t.range.start == at)? + 1;
-    let close = words.behind_brackets(open).filter(|_| words.word(open) == "(")? - 1;
+/// What a method of Python's is on one of Rust's own types.
+pub(super) fn method(name: &str, ty: &str) -> Option<String> {
+    const STD: [&str; 6] = ["str", "String", "Vec", "HashMap", "HashSet", "BTreeMap"];
+    let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
+    let short = ty.split('<').next().and_then(|path| path.rsplit("::").next());
+    let known = ty.starts_with('[') || short.is_some_and(|short| STD.contains(&short));
+    let (_, rust) = METHODS.iter().find(|(python, _)| *python == name).filter(|_| known)?;
+    Some(format!("{IN_RUST}`{rust}`"))
+}
+
+/// `print("loss", loss.item())` as `println!`.
+fn printed(words: &Words, arguments: Range<usize>) -> Option<String> {
     let (mut format, mut values) = (Vec::new(), String::new());
-    for one in words.between_commas(open + 1, close) {
+    for one in words.between_commas(arguments.start, arguments.end) {
         let (value, _) = words.part(one.start, one.end)?;
         if words.word(one.start).eq_ignore_ascii_case("f") && words.kind(one.start + 1) == Some(Kind::Literal) {
             // A text with values in it is told by itself.
             return None;
+        }
+        if let Some((text, given)) = filled_text(words, one.clone()) {
+            format.push(text);
+            values.extend(given.iter().map(|value| format!(", {value}")));
+            continue;
         }
         match unquoted(&value).filter(|text| one.len() == 1 && !text.contains(['{', '}'])) {
             Some(text) => format.push(text.to_owned()),
@@ -156,8 +266,93 @@ pub(super) fn printed(text: &str, at: usize) -> Option<String> {
     Some(format!("println!(\"{}\"{values})", format.join(" ")))
 }
 
+/// `"{:.3f} of {}".format(a, b)` and `"%.3f of %d" % (a, b)`, where `.format` or `%` stands, as `format!` or `println!`.
+pub(super) fn old_format(text: &str, at: usize) -> Option<String> {
+    let words = Words::of(text);
+    let here = words.tokens.iter().position(|t| t.range.start == at)?;
+    let first = here.checked_sub(if words.word(here) == "format" { 2 } else { 1 })?;
+    let end = match words.word(here) {
+        "format" => words.arguments(here)?.end + 1,
+        _ => words.operand(here + 1)?,
+    };
+    let (format, values) = filled_text(&words, first..end)?;
+    let values: String = values.iter().map(|value| format!(", {value}")).collect();
+    let printed =
+        first > 1 && words.word(first - 1) == "(" && words.word(first - 2) == "print" && words.word(end) == ")";
+    let name = if printed { "println" } else { "format" };
+    Some(format!("{IN_RUST}`{name}!(\"{format}\"{values})`"))
+}
+
+/// What `format!` takes for a text that Python fills.
+fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)> {
+    let text = unquoted(words.word(all.start)).filter(|_| words.kind(all.start) == Some(Kind::Literal))?;
+    let parts = |range: Range<usize>| -> Option<Vec<String>> {
+        let all = words.between_commas(range.start, range.end);
+        all.into_iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect()
+    };
+    if words.word(all.start + 1) == "." && words.word(all.start + 2) == "format" {
+        let arguments = words.arguments(all.start + 2).filter(|a| a.end + 1 == all.end)?;
+        let mut format = String::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once(':') {
+            let (how, after) = behind.split_at(behind.find('}')?);
+            // Outside of braces it is a colon.
+            let inside = before.rfind('{') > before.rfind('}');
+            let how = if inside { format!(":{}", how_in_rust(how)) } else { format!(":{how}") };
+            format = format + before + if how == ":" && inside { "" } else { &how };
+            rest = after;
+        }
+        return Some((format + rest, parts(arguments)?));
+    }
+    let by_percent = words.word(all.start + 1) == "%" && words.operand(all.start + 2) == Some(all.end);
+    let values = match words.word(all.start + 2) {
+        "(" => all.start + 3..all.end - 1,
+        _ => all.start + 2..all.end,
+    };
+    let values = parts(values).filter(|_| by_percent)?;
+    let mut format = String::new();
+    let mut pieces = text
+        .replace('{', "{{")
+        .replace('}', "}}")
+        .replace("%%", "\0")
+        .split('%')
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .into_iter();
+    format += &pieces.next()?;
+    for piece in pieces {
+        let end = piece.find(|c: char| c.is_ascii_alphabetic())?;
+        let how = how_in_rust(&piece[..=end]);
+        format += &if how.is_empty() { "{}".to_owned() } else { format!("{{:{how}}}") };
+        format += &piece[end + 1..];
+    }
+    Some((format.replace('\0', "%"), values))
+}
+
+/// How a value is written: Rust leaves the letter for numbers and texts out.
+fn how_in_rust(how: &str) -> String {
+    how.trim_end_matches(['f', 'd', 'i', 's', 'g']).replace([',', '_'], "")
+}
+
+/// `2 ** 3` of numbers, where its second star stands.
+pub(super) fn power(text: &str, at: usize) -> Option<String> {
+    let words = Words::of(text);
+    let star = words.tokens.iter().position(|t| t.range.start == at).filter(|&i| words.word(i) == "*")?;
+    let before = star.checked_sub(1).filter(|&i| words.word(i) == "*")?;
+    let (of, _) = words.part(words.operand_before(before)?, before)?;
+    let (to, _) = words.part(star + 1, words.operand(star + 1)?)?;
+    let of = receiver(&of);
+    let number = syn::parse_str::<syn::LitInt>(&of).is_ok();
+    Some(match number {
+        true => format!("{IN_RUST}`{of}_i64.pow({to})`"),
+        false => format!(
+            "{IN_RUST}`{of}.pow({to})` of a whole number, `{of}.powi({to})` or `{of}.powf({to} as f64)` of another one"
+        ),
+    })
+}
+
 /// `def f(x): return x + 1` as a function of tensors.
-pub(super) fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<String> {
+fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<String> {
     let head = Words::of(line);
     let open = (0..head.len()).find(|&i| head.word(i) == "(")?;
     let (name, close) = (head.word(open.checked_sub(1)?), head.behind_brackets(open)? - 1);
@@ -178,7 +373,7 @@ pub(super) fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> Strin
 }
 
 /// `{"a": 1, "b": 2}` as a map, where the colon that is pointed at stands in it.
-pub(super) fn dictionary(text: &str, colon: usize) -> Option<String> {
+fn dictionary(text: &str, colon: usize) -> Option<String> {
     let words = Words::of(text);
     let at = words.tokens.iter().position(|t| t.range.start == colon).filter(|&i| words.word(i) == ":")?;
     let open = at.checked_sub(2).filter(|&i| words.word(i) == "{" && words.kind(i + 1) == Some(Kind::Literal))?;
@@ -215,14 +410,52 @@ mod tests {
         ] {
             assert_eq!(told(text), Some((at.to_owned(), code.to_owned())), "{text}");
         }
-        assert_eq!(
-            printed("print(\"loss\", a.b(c, d), 'x')", 0).as_deref(),
-            Some("println!(\"loss {} x\", a.b(c, d))")
-        );
-        assert_eq!(printed("print(f\"{x}\")", 0), None);
-        assert_eq!(printed("print()", 0).as_deref(), Some("println!(\"\")"));
+        for (text, code) in [
+            ("print(\"loss\", a.b(c, d), 'x')", "println!(\"loss {} x\", a.b(c, d))"),
+            ("print()", "println!(\"\")"),
+            ("print(\"{:.3f}: {}\".format(x, y))", "println!(\"{:.3}: {}\", x, y)"),
+            ("print(\"at\", \"%5.2f of 100%%\" % loss)", "println!(\"at {:5.2} of 100%\", loss)"),
+        ] {
+            assert_eq!(told("print", text, 0), Some(format!("in Rust: `{code}` (`{{:?}}` shows a list)")), "{text}");
+        }
+        assert_eq!(told("print", "print(f\"{x}\")", 0), None);
         assert_eq!(told("f\"{a"), None);
         assert_eq!(told("f\"{a\""), None);
+    }
+
+    #[test]
+    fn what_python_has_of_its_own() {
+        for (name, text, said) in [
+            (
+                "int",
+                "let n = int(0.9 * k);",
+                Some("in Rust: `(0.9 * k) as i64` of a number, `(0.9 * k).parse::<i64>()` of a text"),
+            ),
+            (
+                "round",
+                "round(loss, 2)",
+                Some("in Rust: `format!(\"{:.2}\", loss)` as a text, `(loss * 1e2).round() / 1e2` as a number"),
+            ),
+            ("max", "max(a, b + 1)", Some("in Rust: `a.max(b + 1)`")),
+            ("abs", "abs(-3.0)", Some("in Rust: `(-3.0).abs()`")),
+            ("len", "len(v, w)", None),
+            ("re", "re.match(a, b)", Some("`:dep regex` brings regular expressions")),
+            ("re", "re + 1", None),
+        ] {
+            assert_eq!(told(name, text, text.find(name).unwrap()).as_deref(), said, "{text}");
+        }
+        assert_eq!(method("strip", "String").as_deref(), Some("in Rust: `.trim()`"));
+        assert_eq!(method("strip", "&'static str").as_deref(), Some("in Rust: `.trim()`"));
+        assert_eq!(method("upper", "xlazy::Tensor"), None);
+        for (text, at, said) in [
+            ("let s = \"%d: %s\" % (n, name);", "% (", "in Rust: `format!(\"{}: {}\", n, name)`"),
+            ("print(\"%.3f\" % loss)", "% l", "in Rust: `println!(\"{:.3}\", loss)`"),
+            ("\"{:>8} is {0:.1f}: {}\".format(a, b)", "format", "in Rust: `format!(\"{:>8} is {0:.1}: {}\", a, b)`"),
+        ] {
+            assert_eq!(old_format(text, text.find(at).unwrap()).as_deref(), Some(said), "{text}");
+        }
+        assert_eq!(power("2 ** 3", 3).as_deref(), Some("in Rust: `2_i64.pow(3)`"));
+        assert_eq!(power("2 * 3", 2), None);
     }
 
     #[test]

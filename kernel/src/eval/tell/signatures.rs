@@ -72,9 +72,11 @@ impl Torch {
                 Some(list) => {
                     only_named = true;
                     let all: Vec<&str> = plain.by_ref().map(String::as_str).collect();
-                    // One list is the list.
+                    // One list is the list, lent or not.
                     let list_of = match all[..] {
-                        [one] if one.starts_with(['(', '[']) => one.to_owned(),
+                        [one] if one.trim_start_matches('&').starts_with(['(', '[']) => {
+                            one.trim_start_matches('&').to_owned()
+                        }
                         [one] => format!("[{one}]"),
                         _ => format!("({})", all.join(", ")),
                     };
@@ -214,7 +216,7 @@ impl<'a> Ours<'a> {
     }
 
     /// What is `kind` of a type: its fields or variants.
-    fn parts(&self, kind: &str, owner: &str) -> Vec<&str> {
+    pub(super) fn parts(&self, kind: &str, owner: &str) -> Vec<&str> {
         let inside = |full: &str| {
             let (of, _) = full.split_once("::")?;
             (of == owner).then_some(())

@@ -122,7 +122,8 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
     // `max(1, 2)` and `sqrt(2.0)` are somebody's who knows other libraries.
     let words = Words::of(line);
     let first = words.tokens.iter().position(|t| t.range.end == at.end).and_then(|name| {
-        let first = words.between_commas(name + 2, words.behind_brackets(name + 1)? - 1).into_iter().next()?;
+        let arguments = words.arguments(name)?;
+        let first = words.between_commas(arguments.start, arguments.end).into_iter().next()?;
         Some((words.part(first.start, first.end)?.1, TENSOR))
     });
     let subject = match (known.iter().any(Torch::makes), first) {
@@ -142,16 +143,15 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
 fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
     let found = error.message.strip_prefix("expected function, found `")?.split('`').next()?;
     let ty = found.trim_start_matches('&').split('<').next()?.rsplit("::").next()?;
-    let open = user.tokens.iter().position(|t| t.range.end == at.end)? + 1;
-    let close = user.behind_brackets(open).filter(|_| user.word(open) == "(")? - 1;
-    let (object, place) = (&user.text[at.clone()], at.start..user.tokens[close].range.end);
+    let arguments = user.arguments(user.tokens.iter().position(|t| t.range.end == at.end)?)?;
+    let (object, place) = (&user.text[at.clone()], at.start..user.tokens[arguments.end].range.end);
     if ours.is_function(object) {
         // A variable has its name.
         let code = format!("xlazy::prelude::{}", &user.text[place.clone()]);
         let said = format!("`{object}` is a variable here, which hides the function of that name: `{code}` calls that");
         return Some(Found { said, code, at: place, subject: None });
     }
-    let code = rusty(ours.forward(ty, object, &given(user, open + 1..close, ours))?);
+    let code = rusty(ours.forward(ty, object, &given(user, arguments, ours))?);
     is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
 }
 
@@ -160,13 +160,14 @@ fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Op
     let is_field = |l: &String| l.starts_with("field, not a method");
     error.spans.iter().find(|s| s.primary && s.label.as_ref().is_some_and(is_field))?;
     let name = user.tokens.iter().position(|t| t.range == *at)?;
-    let close = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")? - 1;
+    let arguments = user.arguments(name)?;
+    let close = arguments.end;
     let start = user.tokens[user.operand_before(name.checked_sub(1)?)?].range.start;
     let borrowed = |text: String| match text.starts_with('&') {
         true => text,
         false => format!("&{}", receiver(&text)),
     };
-    let arguments: Vec<String> = given(user, name + 2..close, ours).plain.into_iter().map(borrowed).collect();
+    let arguments: Vec<String> = given(user, arguments, ours).plain.into_iter().map(borrowed).collect();
     let code = rusty(format!("{}.forward({})", &user.text[start..at.end], arguments.join(", ")));
     let place = start..user.tokens[close].range.end;
     is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })

@@ -146,6 +146,12 @@ impl<'t> Words<'t> {
         self.behind_brackets(open).filter(|_| matches!(self.kind(open), Some(Kind::Open(_))))
     }
 
+    /// What stands between the brackets of the call of what `name` names.
+    pub fn arguments(&self, name: usize) -> Option<Range<usize>> {
+        let end = self.behind_brackets(name + 1).filter(|_| self.word(name + 1) == "(")?;
+        Some(name + 2..end - 1)
+    }
+
     pub fn behind_brackets(&self, i: usize) -> Option<usize> {
         let mut depth = 0;
         for at in i..self.len() {

@@ -27,11 +27,7 @@ pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
         return false;
     };
     let needed = g.needed_by(roots);
-    let before = |n: &Node| changed(n) && n.seq <= reader.until;
-    let run_again: HashSet<u64> =
-        needed.iter().map(|&id| g.node(id)).filter(|n| before(n)).map(|n| n.lineage).collect();
-    let once_more = |n: &Node| n.seq > reader.until && run_again.contains(&n.lineage);
-    reader.ends |= !run_again.is_empty() && g.pending_nodes().any(|id| once_more(g.node(id)));
+    reader.ends = reader.ends || g.runs_rounds_again(&needed, reader.until);
     let ends = reader.ends && needed.iter().any(|&id| g.is_of_a_step(id, reader.until));
     reader.until = now;
     ends
@@ -43,6 +39,14 @@ fn changed(n: &Node) -> bool {
 }
 
 impl Graph {
+    /// Whether what is needed was changed in place at `before`, and has been changed once more since.
+    fn runs_rounds_again(&self, needed: &[NodeId], before: u64) -> bool {
+        let earlier = |n: &&Node| changed(n) && n.seq <= before;
+        let again: HashSet<u64> = needed.iter().map(|&id| self.node(id)).filter(earlier).map(|n| n.lineage).collect();
+        let once_more = |n: &Node| n.seq > before && again.contains(&n.lineage);
+        !again.is_empty() && self.pending_nodes().any(|id| once_more(self.node(id)))
+    }
+
     /// Whether a pending node has to do with what a step changes: with a tensor that was there at `before`, and whose change has not
     /// run.
     fn is_of_a_step(&self, id: NodeId, before: u64) -> bool {

@@ -39,6 +39,8 @@ pub(super) struct Claim {
     pub fix: Fix,
     /// The second step of a loop takes up what the first one made.
     pub warm_up: bool,
+    /// It is gone for good, where others may come again: told behind them.
+    pub passing: bool,
     /// Ops and lines whose changing attribute can become a parameter.
     pub healable: Vec<(&'static OpDef, Place)>,
 }
@@ -51,7 +53,7 @@ impl Claim {
         differences: Vec<Difference>,
         fix: impl Into<Fix>,
     ) -> Claim {
-        Claim { covers, class, at, differences, fix: fix.into(), warm_up: false, healable: vec![] }
+        Claim { covers, class, at, differences, fix: fix.into(), warm_up: false, passing: false, healable: vec![] }
     }
 }
 

@@ -130,6 +130,7 @@ pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
     if !evidence.is_explained() || claims.is_empty() {
         claims.push(other::claim(&evidence));
     }
+    claims.sort_by_key(|claim| claim.passing);
     if new.device != old.device && claims.iter().all(|c| c.class != Class::Sharding) {
         claims.push(sharding::placed(new, old));
     }

@@ -129,9 +129,8 @@ fn grows(new: &Record, old: &Record, before: u64) -> bool {
 
 /// Ops that were traced before all that both programs have, and by lines that the other one has not: something else left them.
 fn picked_up(e: &Evidence) -> Option<Claim> {
-    // Inputs that differ will differ again; what is gone is gone once.
-    let gone = || same_place(e.new.site, e.old.site) && e.inputs().next().is_none();
-    swept_in(e, true).or_else(|| if gone() { swept_in(e, false) } else { None })
+    let here = same_place(e.new.site, e.old.site);
+    swept_in(e, true).or_else(|| Some(Claim { passing: true, ..swept_in(e, false).filter(|_| here)? }))
 }
 
 /// Those of the new program, or those that the old one ran and the new one does not.
