@@ -2,6 +2,7 @@
 use super::instead::ANSWER;
 use super::numbers::is_number;
 use super::python;
+use super::signatures::Ours;
 use super::texts::Texts;
 use super::words::{Words, receiver};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -189,6 +190,25 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// What a type of ours has in place of a variant that it has not, or of a method that is a field of it.
+pub(super) fn of_our_types(error: &Diagnostic, quoted: &[&str], ours: &Ours) -> Option<String> {
+    let [name, ty, ..] = quoted else { return None };
+    let ty = ty.split('<').next().and_then(|path| path.rsplit("::").next())?;
+    let a_field = |s: &Span| s.primary && s.label.as_deref() == Some("field, not a method");
+    if error.code != "E0599" {
+        None
+    } else if error.message.starts_with("no variant") {
+        let variants: Vec<String> = ours.parts("variant", ty).iter().map(|v| format!("`{v}`")).collect();
+        (!variants.is_empty()).then(|| format!("`{ty}` has {}: `?{ty}` tells of them", variants.join(", ")))
+    } else if error.spans.iter().any(a_field) && ours.is_type(ty) {
+        Some(format!(
+            "`{name}` is a field: `let mut it = …; it.{name} = …;`, or what `::with` takes; `?{ty}` tells of both"
+        ))
+    } else {
+        None
+    }
 }
 
 /// What makes a number of a tensor, or a tensor of a number.

@@ -416,9 +416,13 @@ mod tests {
             ("print(\"{:.3f}: {}\".format(x, y))", "println!(\"{:.3}: {}\", x, y)"),
             ("print(\"at\", \"%5.2f of 100%%\" % loss)", "println!(\"at {:5.2} of 100%\", loss)"),
         ] {
-            assert_eq!(told("print", text, 0), Some(format!("in Rust: `{code}` (`{{:?}}` shows a list)")), "{text}");
+            assert_eq!(
+                super::told("print", text, 0),
+                Some(format!("in Rust: `{code}` (`{{:?}}` shows a list)")),
+                "{text}"
+            );
         }
-        assert_eq!(told("print", "print(f\"{x}\")", 0), None);
+        assert_eq!(super::told("print", "print(f\"{x}\")", 0), None);
         assert_eq!(told("f\"{a"), None);
         assert_eq!(told("f\"{a\""), None);
     }

@@ -1,6 +1,6 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::asked::Rustc;
-use super::elsewhere::{line_of, of_another_library, wants_a_list, wants_an_optimizer};
+use super::elsewhere::{line_of, of_another_library, of_our_types, wants_a_list, wants_an_optimizer};
 use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
@@ -112,7 +112,8 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| scan::follows(t, &[*k], ty)))
     };
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
-    if let Some(help) = of_another_library(error, texts, &quoted, &is_ours) {
+    let help = of_another_library(error, texts, &quoted, &is_ours);
+    if let Some(help) = help.or_else(|| of_our_types(error, &quoted, &known.rustc.ours)) {
         return Some(Retold { with_labels: false, ..with_words(error, help) });
     }
     let help = match (&*error.code, quoted.as_slice()) {
@@ -194,18 +195,6 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             derive(if matches!(*op, "==" | "!=") { "PartialEq" } else { "PartialEq, PartialOrd" }, ty)
         }
         ("E0599", ["clone", ty, ..]) if is_ours(ty) => derive("Clone", ty),
-        ("E0599", [_, ty, ..]) if error.message.starts_with("no variant") => {
-            let ty = last_of(ty);
-            let variants: Vec<String> =
-                known.rustc.ours.parts("variant", ty).iter().map(|v| format!("`{v}`")).collect();
-            (!variants.is_empty()).then(|| format!("`{ty}` has {}: `?{ty}` tells of them", variants.join(", ")))?
-        }
-        ("E0599", [field, ty, ..]) if ty.starts_with("xlazy::") && is_said_to_be_a_field(error) => {
-            let ty = last_of(ty);
-            format!(
-                "`{field}` is a field: `let mut it = …; it.{field} = …;`, or what `::with` takes; `?{ty}` tells of both"
-            )
-        }
         ("E0432" | "E0433" | "E0463", _) => {
             let name = missing_crate(error)?;
             format!("`:dep {name} = \"…\"` brings a crate of that name, `:dep {name}` its newest version")
@@ -262,17 +251,6 @@ fn sizes_in_brackets<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str
         _ => false,
     })?;
     (i < close).then(|| &text[tokens[open].range.end..tokens[close].range.start])
-}
-
-/// A type's own name, without its modules and what it is of.
-fn last_of(ty: &str) -> &str {
-    let path = ty.split('<').next().unwrap_or(ty);
-    path.rsplit("::").next().unwrap_or(path)
-}
-
-/// Whether a field that can be set is called like a method.
-fn is_said_to_be_a_field(error: &Diagnostic) -> bool {
-    error.spans.iter().any(|s| s.primary && s.label.as_deref() == Some("field, not a method"))
 }
 
 /// rustc's words, and ours below them.

@@ -233,7 +233,7 @@ impl<'a> Ours<'a> {
         ["f64", "i64", "i32", "usize", "u64", "T"].iter().any(|number| self.is_made_of(ty, number))
     }
 
-    fn is_type(&self, name: &str) -> bool {
+    pub(super) fn is_type(&self, name: &str) -> bool {
         self.lines().any(|(of, kind, _)| of == name && matches!(kind, "struct" | "enum"))
     }
 
