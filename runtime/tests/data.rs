@@ -78,7 +78,7 @@ fn parts_of_any_dataset_have_each_sample_once() {
     for _ in 0..8 {
         let (n, seed) = (1 + r.below(20), r.next());
         let cut = r.below(n + 1);
-        let tensors = data::TensorDataset::new([&Tensor::arange(0, n as i64, 1), &Tensor::zeros([n as i64])]);
+        let tensors = data::TensorDataset::new([&Tensor::arange(0, n as i64, 1), &Tensor::zeros([n as i64]).to(F64)]);
         let in_order = |part: data::DataLoader<2>| epoch(&part).into_iter().flat_map(|(x, _)| x).collect::<Vec<_>>();
         let of_tensors = data::random_split(&tensors, [cut, n - cut], seed);
         let of_samples = data::random_split(numbers(n), [cut, n - cut], seed);
