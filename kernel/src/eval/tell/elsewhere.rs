@@ -1,5 +1,5 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
-use super::instead::ANSWER;
+use super::instead::{ANSWER, IN_RUST, rewritten};
 use super::numbers::is_number;
 use super::python;
 use super::signatures::Ours;
@@ -47,6 +47,7 @@ pub(super) fn of_another_library(
     texts: &Texts,
     quoted: &[&str],
     is_ours: &dyn Fn(&str) -> bool,
+    ours: &Ours,
 ) -> Option<String> {
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let line = line_of(error, texts).unwrap_or_default().trim_start();
@@ -104,9 +105,25 @@ pub(super) fn of_another_library(
         ("E0277", _) if error.message.contains("xlazy::nn::") && error.message.ends_with(": Clone` is not satisfied") => {
             format!("layers have no `Clone`: {COPIED}")
         }
-        ("E0423" | "E0425" | "", [name, ..]) if let Some(help) = python::told(name, &text.text, at.start) => help,
+        ("E0423" | "E0425" | "", [name, ..])
+            if let Some(help) = python::told(name, &text.text, at.start, &|value| rewritten(value, ours)) =>
+        {
+            help
+        }
         ("E0599", ["format", ..]) | ("E0369", _) if let Some(help) = python::old_format(&text.text, at.start) => help,
         ("E0599", [name, ty, ..]) if let Some(help) = python::method(name, ty) => help,
+        ("E0369", [of, to, ..]) if is_list(of) || is_list(to) => {
+            match error.message.starts_with("cannot add") && is_list(of) && is_list(to) {
+                true => format!("{IN_RUST}`[&v[..], &w[..]].concat()` joins two lists; `tensor(v)` computes with their numbers"),
+                false => "a list has no arithmetic: `tensor(v)` is a tensor of its numbers, `v.iter().map(|x| …)` goes through them".to_owned(),
+            }
+        }
+        ("E0608", [of, ..]) if of.starts_with("std::str::") || of.starts_with("std::iter::") => {
+            "an iterator has no places: `.collect::<Vec<_>>()` behind it makes a list, `.nth(…)` gives one of what comes".to_owned()
+        }
+        ("E0605", ["xlazy::Tensor" | "&xlazy::Tensor", ty]) => {
+            as_number(text.text.get(at)?.rsplit_once(" as ")?.0, ty)
+        }
         ("E0614", _) if let Some(help) = python::power(&text.text, at.start) => help,
         ("E0609", [field, of, ..]) if of.contains("dyn Module") => format!(
             "what stands in a list of layers is known as a module and nothing else: `.named_parameters()` has its `{field}`, and a layer \
@@ -218,14 +235,21 @@ fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
     let (tensor, lent) = ("Tensor", "&Tensor");
     let is_number = |ty: &str| is_number(ty) || matches!(ty, "floating-point number" | "integer");
     if is_number(wanted) && [tensor, lent].contains(&found) {
-        let cast = if wanted == "f64" { String::new() } else { format!(" as {wanted}") };
-        return Some(format!(
-            "{ANSWER}`{}.item(){cast}` (of a tensor of one number, whose value it waits for)",
-            receiver(given)
-        ));
+        return Some(as_number(given, wanted));
     }
     let lends = if wanted == lent { "&" } else { "" };
     ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("{ANSWER}`{lends}tensor({given})`"))
+}
+
+/// A tensor of one number as that number.
+fn as_number(given: &str, ty: &str) -> String {
+    let cast = if ty == "f64" { String::new() } else { format!(" as {ty}") };
+    format!("{ANSWER}`{}.item(){cast}` (of a tensor of one number, whose value it waits for)", receiver(given))
+}
+
+fn is_list(ty: &str) -> bool {
+    let ty = ty.trim_start_matches('&');
+    ty.starts_with("Vec<") || ty.starts_with('[')
 }
 
 /// Whether it is one of Rust's own types, of which rustc says what is to be done.

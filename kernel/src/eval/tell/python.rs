@@ -17,12 +17,45 @@ pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours:
     if error.message.starts_with("character literal may only contain one codepoint") {
         return in_double_quotes(line, in_line.start, ours).map(|found| found.said);
     }
+    if let Some(said) = statement(line.trim()) {
+        return Some(said);
+    }
     if line.trim_start().starts_with("def ") {
         let behind = text[at.start..].split_once('\n').map_or("", |(_, rest)| rest);
         let note = "; a tensor is lent, and other arguments have types such as `f64` and `usize`";
         return function(line, behind, &here).map(|code| answer(code) + note);
     }
     dictionary(text, at.start).map(answer)
+}
+
+/// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.
+fn statement(line: &str) -> Option<String> {
+    let (word, rest) = line.split_once([' ', ':']).unwrap_or((line, ""));
+    let rest = rest.trim_end_matches([';', ':']).trim();
+    Some(match word {
+        "del" if !rest.is_empty() => {
+            let dropped: Vec<String> = rest.split(',').map(|name| format!("drop({});", name.trim())).collect();
+            format!("{IN_RUST}`{}`", dropped.join(" "))
+        }
+        "raise" => {
+            let words = Words::of(rest);
+            let text = (0..words.len()).find(|&i| words.kind(i) == Some(Kind::Literal));
+            let text = text.and_then(|i| of_quotation(words.word(i))).unwrap_or("…".to_owned());
+            format!(
+                "{IN_RUST}`panic!(\"{text}\")`; a function that gives a `Result` says `return Err(\"{text}\".into())`"
+            )
+        }
+        "try" | "except" => {
+            "what may fail gives a `Result`: `match f() { Ok(y) => …, Err(e) => … }`, and `f()?` hands the error on"
+                .to_owned()
+        }
+        "global" | "nonlocal" => {
+            "a closure sees the variables around it, and a function takes what it changes: `fn f(n: &mut i64)`"
+                .to_owned()
+        }
+        "elif" => format!("{IN_RUST}`else if {rest} {{}}`"),
+        _ => return None,
+    })
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
@@ -161,7 +194,9 @@ const FUNCTIONS: &[(&str, usize, &str)] = &[
         1,
         "in Rust: `let mut sorted = {x}.clone(); sorted.sort();`, and `sorted.sort_by(f64::total_cmp);` of floats",
     ),
-    ("enumerate", 1, "in Rust: `{x}.iter().enumerate()`"),
+    ("enumerate", 1, "in Rust: `{x}.iter().enumerate()`, without `.iter()` of what is an iterator already"),
+    ("iter", 1, "in Rust: `{x}.iter()`"),
+    ("next", 1, "in Rust: `{x}.next().unwrap()`"),
     ("type", 1, "in Rust: `std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
     (
         "isinstance",
@@ -192,27 +227,37 @@ const MODULES: &[(&str, &str)] = &[
     ("collections", "`std::collections` has `HashMap`, `HashSet` and `VecDeque`"),
 ];
 
-/// What texts, lists and maps of Rust's have under other names than Python's.
-const METHODS: &[(&str, &str)] = &[
-    ("strip", ".trim()"),
-    ("lstrip", ".trim_start()"),
-    ("rstrip", ".trim_end()"),
-    ("upper", ".to_uppercase()"),
-    ("lower", ".to_lowercase()"),
-    ("startswith", ".starts_with(…)"),
-    ("endswith", ".ends_with(…)"),
-    ("isdigit", ".chars().all(|c| c.is_ascii_digit())"),
-    ("index", ".iter().position(|e| *e == …)"),
-    ("count", ".iter().filter(|e| **e == …).count()"),
-    ("items", ".iter()"),
-    ("copy", ".clone()"),
-    ("add", ".insert(…)"),
-    ("append", ".push(…)"),
-    ("discard", ".remove(…)"),
+const TEXTS: &[&str] = &["str", "String"];
+const LISTS: &[&str] = &["Vec", "VecDeque", "["];
+const MAPS: &[&str] = &["HashMap", "BTreeMap"];
+const SETS: &[&str] = &["HashSet", "BTreeSet"];
+
+/// What texts, lists, maps and sets of Rust's have under other names than Python's.
+const METHODS: &[(&[&str], &str, &str)] = &[
+    (TEXTS, "strip", ".trim()"),
+    (TEXTS, "lstrip", ".trim_start()"),
+    (TEXTS, "rstrip", ".trim_end()"),
+    (TEXTS, "upper", ".to_uppercase()"),
+    (TEXTS, "lower", ".to_lowercase()"),
+    (TEXTS, "startswith", ".starts_with(…)"),
+    (TEXTS, "endswith", ".ends_with(…)"),
+    (TEXTS, "isdigit", ".chars().all(|c| c.is_ascii_digit())"),
+    (TEXTS, "splitlines", ".lines()"),
+    (TEXTS, "count", ".matches(…).count()"),
+    (LISTS, "index", ".iter().position(|e| *e == …)"),
+    (LISTS, "count", ".iter().filter(|e| **e == …).count()"),
+    (LISTS, "append", ".push(…)"),
+    (LISTS, "copy", ".clone()"),
+    (MAPS, "items", ".iter()"),
+    (MAPS, "copy", ".clone()"),
+    (SETS, "add", ".insert(…)"),
+    (SETS, "discard", ".remove(…)"),
 ];
 
 /// What is written for Python's own functions and modules, where what stands at `at` is not there.
-pub(super) fn told(name: &str, text: &str, at: usize) -> Option<String> {
+///
+/// `here` says what a value is here.
+pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> String) -> Option<String> {
     let words = Words::of(text);
     let name_at = words.tokens.iter().position(|t| t.range.start == at && text[t.range.clone()] == *name)?;
     if words.word(name_at + 1) == "." {
@@ -220,7 +265,7 @@ pub(super) fn told(name: &str, text: &str, at: usize) -> Option<String> {
     }
     let arguments = words.arguments(name_at)?;
     if name == "print" {
-        return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments)?));
+        return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments, here)?));
     }
     let all = words.between_commas(arguments.start, arguments.end);
     let all: Vec<String> = all.iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect::<Option<_>>()?;
@@ -233,16 +278,15 @@ pub(super) fn told(name: &str, text: &str, at: usize) -> Option<String> {
 
 /// What a method of Python's is on one of Rust's own types.
 pub(super) fn method(name: &str, ty: &str) -> Option<String> {
-    const STD: [&str; 6] = ["str", "String", "Vec", "HashMap", "HashSet", "BTreeMap"];
     let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
-    let short = ty.split('<').next().and_then(|path| path.rsplit("::").next());
-    let known = ty.starts_with('[') || short.is_some_and(|short| STD.contains(&short));
-    let (_, rust) = METHODS.iter().find(|(python, _)| *python == name).filter(|_| known)?;
+    let short = ty.split('<').next().and_then(|path| path.rsplit("::").next())?;
+    let short = if ty.starts_with('[') { "[" } else { short };
+    let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
     Some(format!("{IN_RUST}`{rust}`"))
 }
 
 /// `print("loss", loss.item())` as `println!`.
-fn printed(words: &Words, arguments: Range<usize>) -> Option<String> {
+fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String) -> Option<String> {
     let (mut format, mut values) = (Vec::new(), String::new());
     for one in words.between_commas(arguments.start, arguments.end) {
         let (value, _) = words.part(one.start, one.end)?;
@@ -252,14 +296,14 @@ fn printed(words: &Words, arguments: Range<usize>) -> Option<String> {
         }
         if let Some((text, given)) = filled_text(words, one.clone()) {
             format.push(text);
-            values.extend(given.iter().map(|value| format!(", {value}")));
+            values.extend(given.iter().map(|value| format!(", {}", here(value))));
             continue;
         }
-        match unquoted(&value).filter(|text| one.len() == 1 && !text.contains(['{', '}'])) {
-            Some(text) => format.push(text.to_owned()),
+        match of_quotation(&value).filter(|text| one.len() == 1 && !text.contains(['{', '}'])) {
+            Some(text) => format.push(text),
             None => {
                 format.push("{}".to_owned());
-                values += &format!(", {value}");
+                values += &format!(", {}", here(&value));
             }
         }
     }
@@ -285,7 +329,7 @@ pub(super) fn old_format(text: &str, at: usize) -> Option<String> {
 
 /// What `format!` takes for a text that Python fills.
 fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)> {
-    let text = unquoted(words.word(all.start)).filter(|_| words.kind(all.start) == Some(Kind::Literal))?;
+    let text = &of_quotation(words.word(all.start)).filter(|_| words.kind(all.start) == Some(Kind::Literal))?;
     let parts = |range: Range<usize>| -> Option<Vec<String>> {
         let all = words.between_commas(range.start, range.end);
         all.into_iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect()
@@ -293,7 +337,7 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
     if words.word(all.start + 1) == "." && words.word(all.start + 2) == "format" {
         let arguments = words.arguments(all.start + 2).filter(|a| a.end + 1 == all.end)?;
         let mut format = String::new();
-        let mut rest = text;
+        let mut rest = text.as_str();
         while let Some((before, behind)) = rest.split_once(':') {
             let (how, after) = behind.split_at(behind.find('}')?);
             // Outside of braces it is a colon.
@@ -306,7 +350,7 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
     }
     let by_percent = words.word(all.start + 1) == "%" && words.operand(all.start + 2) == Some(all.end);
     let values = match words.word(all.start + 2) {
-        "(" => all.start + 3..all.end - 1,
+        "(" if words.behind_brackets(all.start + 2) == Some(all.end) => all.start + 3..all.end - 1,
         _ => all.start + 2..all.end,
     };
     let values = parts(values).filter(|_| by_percent)?;
@@ -327,6 +371,12 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
         format += &piece[end + 1..];
     }
     Some((format.replace('\0', "%"), values))
+}
+
+/// What stands between quotation marks, as it does between double ones.
+fn of_quotation(word: &str) -> Option<String> {
+    let text = unquoted(word)?;
+    Some(if word.starts_with('\'') { text.replace('"', "\\\"") } else { text.to_owned() })
 }
 
 /// How a value is written: Rust leaves the letter for numbers and texts out.
@@ -413,16 +463,18 @@ mod tests {
         for (text, code) in [
             ("print(\"loss\", a.b(c, d), 'x')", "println!(\"loss {} x\", a.b(c, d))"),
             ("print()", "println!(\"\")"),
+            ("print(x.shape, n)", "println!(\"{} {}\", x.shape(), n)"),
+            ("print('\"', x)", "println!(\"\\\" {}\", x)"),
             ("print(\"{:.3f}: {}\".format(x, y))", "println!(\"{:.3}: {}\", x, y)"),
             ("print(\"at\", \"%5.2f of 100%%\" % loss)", "println!(\"at {:5.2} of 100%\", loss)"),
         ] {
             assert_eq!(
-                super::told("print", text, 0),
+                super::told("print", text, 0, &|value| value.replace("x.shape", "x.shape()")),
                 Some(format!("in Rust: `{code}` (`{{:?}}` shows a list)")),
                 "{text}"
             );
         }
-        assert_eq!(super::told("print", "print(f\"{x}\")", 0), None);
+        assert_eq!(super::told("print", "print(f\"{x}\")", 0, &str::to_owned), None);
         assert_eq!(told("f\"{a"), None);
         assert_eq!(told("f\"{a\""), None);
     }
@@ -446,18 +498,33 @@ mod tests {
             ("re", "re.match(a, b)", Some("`:dep regex` brings regular expressions")),
             ("re", "re + 1", None),
         ] {
-            assert_eq!(told(name, text, text.find(name).unwrap()).as_deref(), said, "{text}");
+            assert_eq!(told(name, text, text.find(name).unwrap(), &str::to_owned).as_deref(), said, "{text}");
         }
         assert_eq!(method("strip", "String").as_deref(), Some("in Rust: `.trim()`"));
         assert_eq!(method("strip", "&'static str").as_deref(), Some("in Rust: `.trim()`"));
         assert_eq!(method("upper", "xlazy::Tensor"), None);
+        assert_eq!(method("add", "&str"), None);
+        assert_eq!(method("add", "std::collections::HashSet<i32>").as_deref(), Some("in Rust: `.insert(…)`"));
+        assert_eq!(method("index", "[f64; 3]").as_deref(), Some("in Rust: `.iter().position(|e| *e == …)`"));
         for (text, at, said) in [
             ("let s = \"%d: %s\" % (n, name);", "% (", "in Rust: `format!(\"{}: {}\", n, name)`"),
+            ("let s = \"%s\" % (a + b).abs();", "% (", "in Rust: `format!(\"{}\", (a + b).abs())`"),
             ("print(\"%.3f\" % loss)", "% l", "in Rust: `println!(\"{:.3}\", loss)`"),
             ("\"{:>8} is {0:.1f}: {}\".format(a, b)", "format", "in Rust: `format!(\"{:>8} is {0:.1}: {}\", a, b)`"),
         ] {
             assert_eq!(old_format(text, text.find(at).unwrap()).as_deref(), Some(said), "{text}");
         }
+        for (line, said) in [
+            ("del a, b", "in Rust: `drop(a); drop(b);`"),
+            ("elif n > 3:", "in Rust: `else if n > 3 {}`"),
+            (
+                "raise ValueError('bad')",
+                "in Rust: `panic!(\"bad\")`; a function that gives a `Result` says `return Err(\"bad\".into())`",
+            ),
+        ] {
+            assert_eq!(statement(line).as_deref(), Some(said), "{line}");
+        }
+        assert_eq!(statement("delta = 3"), None);
         assert_eq!(power("2 ** 3", 3).as_deref(), Some("in Rust: `2_i64.pow(3)`"));
         assert_eq!(power("2 * 3", 2), None);
     }

@@ -112,7 +112,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| scan::follows(t, &[*k], ty)))
     };
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
-    let help = of_another_library(error, texts, &quoted, &is_ours);
+    let help = of_another_library(error, texts, &quoted, &is_ours, &known.rustc.ours);
     if let Some(help) = help.or_else(|| of_our_types(error, &quoted, &known.rustc.ours)) {
         return Some(Retold { with_labels: false, ..with_words(error, help) });
     }
