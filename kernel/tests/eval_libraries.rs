@@ -88,7 +88,8 @@ fn a_library_that_is_broken_costs_a_compile_and_no_cell() {
     assert!(!libraries.is_empty());
     libraries.iter().for_each(|l| std::fs::write(l, "broken").unwrap());
     let (out, insight) = run(&engine, n + 1, &count(2));
-    assert_eq!((out.as_str(), &insight["libraries"]), ("=> \"0: [0]; 1: [1]\"\n", &0.into()), "{insight}");
+    // One that was being made meanwhile may be there already.
+    assert!(out == "=> \"0: [0]; 1: [1]\"\n" && insight["compiles"].as_u64() > Some(1), "{out} {insight}");
     let (out, _) = run(&engine, n + 2, "let x: u8 = \"text\";");
     assert!(out.contains("mismatched types"), "{out}");
 }
