@@ -415,56 +415,47 @@ pub fn random_split<const N: usize, const M: usize, D: Cut<N>>(
     lengths: impl Lengths<M>,
     seed: u64,
 ) -> [D::Part; M] {
-    let whole = dataset.whole();
-    let n = D::count(&whole);
+    let n = dataset.count();
     let lengths = lengths.of(n).unwrap_or_else(|why| refuse("random_split", &[], why));
     let mut order: Vec<usize> = (0..n).collect();
     random::shuffle(&mut order, seed);
     let mut rest = order.as_slice();
-    lengths.map(|length| {
+    dataset.cut(lengths.map(|length| {
         let (part, others) = rest.split_at(length);
         rest = others;
-        D::part(&whole, part)
-    })
+        part
+    }))
 }
 
 /// What [`random_split`] cuts: tensors that are lent, whose parts are tensors, too, or any dataset, which its parts share.
 pub trait Cut<const N: usize> {
-    type Whole;
     type Part: Dataset<N>;
 
-    fn whole(self) -> Self::Whole;
-    fn count(whole: &Self::Whole) -> usize;
-    fn part(whole: &Self::Whole, places: &[usize]) -> Self::Part;
+    fn count(&self) -> usize;
+    /// The parts that have the samples at these places.
+    fn cut<const M: usize>(self, places: [&[usize]; M]) -> [Self::Part; M];
 }
 
-impl<'a, const N: usize> Cut<N> for &'a TensorDataset<N> {
-    type Whole = &'a TensorDataset<N>;
+impl<const N: usize> Cut<N> for &TensorDataset<N> {
     type Part = TensorDataset<N>;
 
-    fn whole(self) -> &'a TensorDataset<N> {
-        self
+    fn count(&self) -> usize {
+        self.places.len()
     }
-    fn count(whole: &&'a TensorDataset<N>) -> usize {
-        whole.places.len()
-    }
-    fn part(whole: &&'a TensorDataset<N>, places: &[usize]) -> TensorDataset<N> {
-        whole.subset(places)
+    fn cut<const M: usize>(self, places: [&[usize]; M]) -> [TensorDataset<N>; M] {
+        places.map(|part| self.subset(part))
     }
 }
 
 impl<const N: usize, D: Dataset<N>> Cut<N> for D {
-    type Whole = Arc<D>;
     type Part = Subset<Arc<D>>;
 
-    fn whole(self) -> Arc<D> {
-        Arc::new(self)
+    fn count(&self) -> usize {
+        self.len()
     }
-    fn count(whole: &Arc<D>) -> usize {
-        whole.len()
-    }
-    fn part(whole: &Arc<D>, places: &[usize]) -> Subset<Arc<D>> {
-        Subset::new(whole.clone(), places.to_vec())
+    fn cut<const M: usize>(self, places: [&[usize]; M]) -> [Subset<Arc<D>>; M] {
+        let whole = Arc::new(self);
+        places.map(|part| Subset::new(whole.clone(), part.to_vec()))
     }
 }
 

@@ -4,7 +4,7 @@ use super::numbers::is_number;
 use super::python;
 use super::signatures::Ours;
 use super::texts::Texts;
-use super::words::{Words, receiver};
+use super::words::{Words, own_name, receiver};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
 
@@ -212,7 +212,7 @@ pub(super) fn of_another_library(
 /// What a type of ours has in place of a variant that it has not, or of a method that is a field of it.
 pub(super) fn of_our_types(error: &Diagnostic, quoted: &[&str], ours: &Ours) -> Option<String> {
     let [name, ty, ..] = quoted else { return None };
-    let ty = ty.split('<').next().and_then(|path| path.rsplit("::").next())?;
+    let ty = own_name(ty)?;
     let a_field = |s: &Span| s.primary && s.label.as_deref() == Some("field, not a method");
     if error.code != "E0599" {
         None
@@ -267,7 +267,7 @@ fn first_name(text: &str) -> &str {
 /// `x.name`, where that is called.
 fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
     let words = Words::of(text);
-    let name = (0..words.len()).find(|i| words.tokens[*i].range.start == at.start)?;
+    let name = words.at(at.start)?;
     let (receiver, _) = words.part(words.operand_before(name - 1)?, name - 1)?;
     Some(format!("{}.{}", receiver, &text[at.clone()]))
 }

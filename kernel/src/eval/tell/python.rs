@@ -1,7 +1,7 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::signatures::Ours;
-use super::words::{Words, around, receiver, unquoted};
+use super::words::{Words, around, own_name, receiver, unquoted};
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -92,15 +92,14 @@ fn formatted(text: &str, at: usize, rewritten: &dyn Fn(&str) -> String) -> Optio
     let inside = &quoted[1..1 + end_of(&quoted[1..], quote)?];
     let end = at + 1 + 1 + inside.len() + 1;
     let (format, values) = parts(inside, rewritten)?;
-    let values: String = values.iter().map(|value| format!(", {value}")).collect();
     let (before, behind) = (text[..at].trim_end(), text[end..].trim_start());
     let printed = before.strip_suffix('(').map(str::trim_end).and_then(|b| b.strip_suffix("print"));
     match printed.filter(|_| behind.starts_with(')')) {
         Some(start) => {
             let close = text.len() - behind.len() + 1;
-            Some((start.len()..close, format!("println!(\"{format}\"{values})")))
+            Some((start.len()..close, filled("println", &format, &values)))
         }
-        None => Some((at..end, format!("format!(\"{format}\"{values})"))),
+        None => Some((at..end, filled("format", &format, &values))),
     }
 }
 
@@ -161,51 +160,39 @@ fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, 
 /// Python's own functions: what is written for them, by how many arguments they are given, where `a` and `b` stand for these, and
 /// `x` for the first as what something is called of.
 const FUNCTIONS: &[(&str, usize, &str)] = &[
-    ("int", 1, "in Rust: `{x} as i64` of a number, `{x}.parse::<i64>()` of a text"),
-    ("float", 1, "in Rust: `{x} as f64` of a number, `{x}.parse::<f64>()` of a text"),
-    ("bool", 1, "in Rust: `{x} != 0` of a number, `!{x}.is_empty()` of a list or a text"),
-    ("str", 1, "in Rust: `{x}.to_string()`"),
-    ("repr", 1, "in Rust: `format!(\"{:?}\", {a})`"),
-    ("abs", 1, "in Rust: `{x}.abs()`"),
-    ("round", 1, "in Rust: `{x}.round()`"),
-    ("round", 2, "in Rust: `format!(\"{:.{b}}\", {a})` as a text, `({x} * 1e{b}).round() / 1e{b}` as a number"),
-    ("pow", 2, "in Rust: `{x}.pow({b})` of a whole number, `{x}.powi({b})` of another one"),
-    ("divmod", 2, "in Rust: `({x} / {b}, {x} % {b})` of whole numbers"),
-    (
-        "max",
-        1,
-        "in Rust: `{x}.iter().max()` of whole numbers, `{x}.iter().copied().fold(f64::MIN, f64::max)` of others",
-    ),
-    (
-        "min",
-        1,
-        "in Rust: `{x}.iter().min()` of whole numbers, `{x}.iter().copied().fold(f64::MAX, f64::min)` of others",
-    ),
-    ("max", 2, "in Rust: `{x}.max({b})`"),
-    ("min", 2, "in Rust: `{x}.min({b})`"),
-    ("sum", 1, "in Rust: `{x}.iter().sum::<f64>()`, with the type of its numbers"),
-    ("any", 1, "in Rust: `{x}.iter().any(|b| *b)`"),
-    ("all", 1, "in Rust: `{x}.iter().all(|b| *b)`"),
-    ("len", 1, "in Rust: `{x}.len()`"),
-    ("list", 1, "in Rust: `{x}.iter().collect::<Vec<_>>()`"),
-    ("set", 1, "in Rust: `{x}.iter().collect::<std::collections::HashSet<_>>()`"),
-    (
-        "sorted",
-        1,
-        "in Rust: `let mut sorted = {x}.clone(); sorted.sort();`, and `sorted.sort_by(f64::total_cmp);` of floats",
-    ),
-    ("enumerate", 1, "in Rust: `{x}.iter().enumerate()`, without `.iter()` of what is an iterator already"),
-    ("iter", 1, "in Rust: `{x}.iter()`"),
-    ("next", 1, "in Rust: `{x}.next().unwrap()`"),
-    ("type", 1, "in Rust: `std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
+    ("int", 1, "`{x} as i64` of a number, `{x}.parse::<i64>()` of a text"),
+    ("float", 1, "`{x} as f64` of a number, `{x}.parse::<f64>()` of a text"),
+    ("bool", 1, "`{x} != 0` of a number, `!{x}.is_empty()` of a list or a text"),
+    ("str", 1, "`{x}.to_string()`"),
+    ("repr", 1, "`format!(\"{:?}\", {a})`"),
+    ("abs", 1, "`{x}.abs()`"),
+    ("round", 1, "`{x}.round()`"),
+    ("round", 2, "`format!(\"{:.{b}}\", {a})` as a text, `({x} * 1e{b}).round() / 1e{b}` as a number"),
+    ("pow", 2, "`{x}.pow({b})` of a whole number, `{x}.powi({b})` of another one"),
+    ("divmod", 2, "`({x} / {b}, {x} % {b})` of whole numbers"),
+    ("max", 1, "`{x}.iter().max()` of whole numbers, `{x}.iter().copied().fold(f64::MIN, f64::max)` of others"),
+    ("min", 1, "`{x}.iter().min()` of whole numbers, `{x}.iter().copied().fold(f64::MAX, f64::min)` of others"),
+    ("max", 2, "`{x}.max({b})`"),
+    ("min", 2, "`{x}.min({b})`"),
+    ("sum", 1, "`{x}.iter().sum::<f64>()`, with the type of its numbers"),
+    ("any", 1, "`{x}.iter().any(|b| *b)`"),
+    ("all", 1, "`{x}.iter().all(|b| *b)`"),
+    ("len", 1, "`{x}.len()`"),
+    ("list", 1, "`{x}.iter().collect::<Vec<_>>()`"),
+    ("set", 1, "`{x}.iter().collect::<std::collections::HashSet<_>>()`"),
+    ("sorted", 1, "`let mut sorted = {x}.clone(); sorted.sort();`, and `sorted.sort_by(f64::total_cmp);` of floats"),
+    ("enumerate", 1, "`{x}.iter().enumerate()`, without `.iter()` of what is an iterator already"),
+    ("iter", 1, "`{x}.iter()`"),
+    ("next", 1, "`{x}.next().unwrap()`"),
+    ("type", 1, "`std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
     (
         "isinstance",
         2,
         "of what type `{a}` is is known when a cell compiles, so that nothing asks: `?NAME` tells of a variable's",
     ),
-    ("chr", 1, "in Rust: `{x} as u8 as char`"),
-    ("ord", 1, "in Rust: `{x} as u32` of a character"),
-    ("open", 1, "in Rust: `std::fs::read_to_string({a})?` is all of its text"),
+    ("chr", 1, "`{x} as u8 as char`"),
+    ("ord", 1, "`{x} as u32` of a character"),
+    ("open", 1, "`std::fs::read_to_string({a})?` is all of its text"),
 ];
 
 /// Python's modules, where something is called of one.
@@ -259,7 +246,7 @@ const METHODS: &[(&[&str], &str, &str)] = &[
 /// `here` says what a value is here.
 pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> String) -> Option<String> {
     let words = Words::of(text);
-    let name_at = words.tokens.iter().position(|t| t.range.start == at && text[t.range.clone()] == *name)?;
+    let name_at = words.at(at).filter(|&i| words.word(i) == name)?;
     if words.word(name_at + 1) == "." {
         return Some(MODULES.iter().find(|(module, _)| *module == name)?.1.to_owned());
     }
@@ -267,27 +254,26 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
     if name == "print" {
         return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments, here)?));
     }
-    let all = words.between_commas(arguments.start, arguments.end);
-    let all: Vec<String> = all.iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect::<Option<_>>()?;
+    let all = words.listed(arguments)?;
     let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
     let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
     let said = with(said.to_string(), "x", &receiver(&all[0]));
     let said = with(said, "b", all.get(1).map_or("", |b| b));
-    Some(with(said, "a", &all[0]))
+    let said = with(said, "a", &all[0]);
+    Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })
 }
 
 /// What a method of Python's is on one of Rust's own types.
 pub(super) fn method(name: &str, ty: &str) -> Option<String> {
     let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
-    let short = ty.split('<').next().and_then(|path| path.rsplit("::").next())?;
-    let short = if ty.starts_with('[') { "[" } else { short };
+    let short = if ty.starts_with('[') { "[" } else { own_name(ty)? };
     let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
     Some(format!("{IN_RUST}`{rust}`"))
 }
 
 /// `print("loss", loss.item())` as `println!`.
 fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String) -> Option<String> {
-    let (mut format, mut values) = (Vec::new(), String::new());
+    let (mut format, mut values) = (Vec::new(), Vec::new());
     for one in words.between_commas(arguments.start, arguments.end) {
         let (value, _) = words.part(one.start, one.end)?;
         if words.word(one.start).eq_ignore_ascii_case("f") && words.kind(one.start + 1) == Some(Kind::Literal) {
@@ -296,44 +282,45 @@ fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String
         }
         if let Some((text, given)) = filled_text(words, one.clone()) {
             format.push(text);
-            values.extend(given.iter().map(|value| format!(", {}", here(value))));
+            values.extend(given.iter().map(|value| here(value)));
             continue;
         }
         match of_quotation(&value).filter(|text| one.len() == 1 && !text.contains(['{', '}'])) {
             Some(text) => format.push(text),
             None => {
                 format.push("{}".to_owned());
-                values += &format!(", {}", here(&value));
+                values.push(here(&value));
             }
         }
     }
-    Some(format!("println!(\"{}\"{values})", format.join(" ")))
+    Some(filled("println", &format.join(" "), &values))
 }
 
 /// `"{:.3f} of {}".format(a, b)` and `"%.3f of %d" % (a, b)`, where `.format` or `%` stands, as `format!` or `println!`.
 pub(super) fn old_format(text: &str, at: usize) -> Option<String> {
     let words = Words::of(text);
-    let here = words.tokens.iter().position(|t| t.range.start == at)?;
+    let here = words.at(at)?;
     let first = here.checked_sub(if words.word(here) == "format" { 2 } else { 1 })?;
     let end = match words.word(here) {
         "format" => words.arguments(here)?.end + 1,
         _ => words.operand(here + 1)?,
     };
     let (format, values) = filled_text(&words, first..end)?;
-    let values: String = values.iter().map(|value| format!(", {value}")).collect();
     let printed =
         first > 1 && words.word(first - 1) == "(" && words.word(first - 2) == "print" && words.word(end) == ")";
     let name = if printed { "println" } else { "format" };
-    Some(format!("{IN_RUST}`{name}!(\"{format}\"{values})`"))
+    Some(format!("{IN_RUST}`{}`", filled(name, &format, &values)))
+}
+
+/// `println!("{} of {}", a, b)`.
+fn filled(name: &str, format: &str, values: &[String]) -> String {
+    let values: String = values.iter().map(|value| format!(", {value}")).collect();
+    format!("{name}!(\"{format}\"{values})")
 }
 
 /// What `format!` takes for a text that Python fills.
 fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)> {
     let text = &of_quotation(words.word(all.start)).filter(|_| words.kind(all.start) == Some(Kind::Literal))?;
-    let parts = |range: Range<usize>| -> Option<Vec<String>> {
-        let all = words.between_commas(range.start, range.end);
-        all.into_iter().map(|one| Some(words.part(one.start, one.end)?.0)).collect()
-    };
     if words.word(all.start + 1) == "." && words.word(all.start + 2) == "format" {
         let arguments = words.arguments(all.start + 2).filter(|a| a.end + 1 == all.end)?;
         let mut format = String::new();
@@ -346,14 +333,14 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
             format = format + before + if how == ":" && inside { "" } else { &how };
             rest = after;
         }
-        return Some((format + rest, parts(arguments)?));
+        return Some((format + rest, words.listed(arguments)?));
     }
     let by_percent = words.word(all.start + 1) == "%" && words.operand(all.start + 2) == Some(all.end);
     let values = match words.word(all.start + 2) {
         "(" if words.behind_brackets(all.start + 2) == Some(all.end) => all.start + 3..all.end - 1,
         _ => all.start + 2..all.end,
     };
-    let values = parts(values).filter(|_| by_percent)?;
+    let values = words.listed(values).filter(|_| by_percent)?;
     let mut format = String::new();
     let mut pieces = text
         .replace('{', "{{")
@@ -387,7 +374,7 @@ fn how_in_rust(how: &str) -> String {
 /// `2 ** 3` of numbers, where its second star stands.
 pub(super) fn power(text: &str, at: usize) -> Option<String> {
     let words = Words::of(text);
-    let star = words.tokens.iter().position(|t| t.range.start == at).filter(|&i| words.word(i) == "*")?;
+    let star = words.at(at).filter(|&i| words.word(i) == "*")?;
     let before = star.checked_sub(1).filter(|&i| words.word(i) == "*")?;
     let (of, _) = words.part(words.operand_before(before)?, before)?;
     let (to, _) = words.part(star + 1, words.operand(star + 1)?)?;
@@ -425,7 +412,7 @@ fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Optio
 /// `{"a": 1, "b": 2}` as a map, where the colon that is pointed at stands in it.
 fn dictionary(text: &str, colon: usize) -> Option<String> {
     let words = Words::of(text);
-    let at = words.tokens.iter().position(|t| t.range.start == colon).filter(|&i| words.word(i) == ":")?;
+    let at = words.at(colon).filter(|&i| words.word(i) == ":")?;
     let open = at.checked_sub(2).filter(|&i| words.word(i) == "{" && words.kind(i + 1) == Some(Kind::Literal))?;
     let close = words.behind_brackets(open)? - 1;
     let pair = |one: Range<usize>| {

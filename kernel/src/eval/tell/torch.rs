@@ -8,7 +8,7 @@ use super::signatures::{Ours, SIGNATURES, Torch};
 use super::stands::TENSOR;
 use super::texts::Texts;
 use super::there::{names, unknown_value};
-use super::words::{Words, around, receiver};
+use super::words::{Words, around, own_name, receiver};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
 /// A layer or a loss that is called like a function, as its type's `forward`.
 fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
     let found = error.message.strip_prefix("expected function, found `")?.split('`').next()?;
-    let ty = found.trim_start_matches('&').split('<').next()?.rsplit("::").next()?;
+    let ty = own_name(found.trim_start_matches('&'))?;
     let arguments = user.arguments(user.tokens.iter().position(|t| t.range.end == at.end)?)?;
     let (object, place) = (&user.text[at.clone()], at.start..user.tokens[arguments.end].range.end);
     if ours.is_function(object) {

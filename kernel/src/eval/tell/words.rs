@@ -146,6 +146,11 @@ impl<'t> Words<'t> {
         self.behind_brackets(open).filter(|_| matches!(self.kind(open), Some(Kind::Open(_))))
     }
 
+    /// The token that begins at a place of the text.
+    pub fn at(&self, start: usize) -> Option<usize> {
+        self.tokens.iter().position(|t| t.range.start == start)
+    }
+
     /// What stands between the brackets of the call of what `name` names.
     pub fn arguments(&self, name: usize) -> Option<Range<usize>> {
         let end = self.behind_brackets(name + 1).filter(|_| self.word(name + 1) == "(")?;
@@ -185,7 +190,7 @@ impl<'t> Words<'t> {
 
     /// Where the sum or product begins whose last operand begins at a place.
     pub fn sum_before(&self, at: usize) -> usize {
-        let Some(mut first) = self.tokens.iter().position(|t| t.range.start == at) else { return at };
+        let Some(mut first) = self.at(at) else { return at };
         while first > 1 && ARITHMETIC.contains(&self.word(first - 1)) {
             match self.operand_before(first - 1) {
                 Some(before) => first = before,
@@ -210,7 +215,7 @@ impl<'t> Words<'t> {
 
     /// The comparison's sign, where an `if` or its like asks for what stands there.
     pub fn decided(&self, range: &Range<usize>) -> Option<&'t str> {
-        let first = self.tokens.iter().position(|t| t.range.start == range.start)?;
+        let first = self.at(range.start)?;
         let word = |back: usize| first.checked_sub(back).map_or("", |i| self.word(i));
         let asks = matches!(word(1), "if" | "while")
             || matches!((word(2), word(1)), ("&", "&") | ("|", "|"))
@@ -231,6 +236,12 @@ impl<'t> Words<'t> {
             at = end + 1;
         }
         out
+    }
+
+    /// The texts of these parts.
+    pub fn listed(&self, all: Range<usize>) -> Option<Vec<String>> {
+        let parts = self.between_commas(all.start, all.end).into_iter();
+        parts.map(|one| Some(self.part(one.start, one.end)?.0)).collect()
     }
 
     /// Whether brackets are even between two tokens.
@@ -485,6 +496,11 @@ pub(super) fn listed(value: &str) -> bool {
     let words = Words::of(value);
     words.behind_brackets(0) == Some(words.len())
         && (words.len() == 2 || words.between_commas(1, words.len() - 1).len() > 1 || value.ends_with(",)"))
+}
+
+/// A type's own name, without its modules and what it is of.
+pub(super) fn own_name(ty: &str) -> Option<&str> {
+    ty.split('<').next()?.rsplit("::").next()
 }
 
 pub(super) fn inside(value: &str) -> &str {
