@@ -7,6 +7,7 @@ One line each, its first letter says what it is (`#`: a comment):
   . kind name …       an item of it (kinds as in file names of the documentation), with its signature where it has one;
                       `use`: an item of another module, with its path
   T kind path         a type or trait; what it has follows: `f field: Type`, `v Variant`, `m fn …`, `c const …`
+  ^ Trait Trait       the traits above a trait
   I header            an `impl` block's head; its members follow, where they are not the trait's
   = Type              what the type of the `impl Deref` above leads to
   P names             primitive types; the members that follow are theirs
@@ -174,6 +175,13 @@ def declaration(text):
     return plain(found[1]) if found else ""
 
 
+def above(decl):
+    """The traits that a trait's declaration names behind its colon, but for markers."""
+    found = re.match(r"pub (?:unsafe )?trait \w+(?:<[^{]*?>)?: ([^{]*?) (?:where|\{)", decl)
+    names = [re.sub(r"[<(].*", "", name) for name in found[1].split(" + ")] if found else []
+    return [name for name in names if name not in UNCALLED and name not in ("Sized", "Sealed") and re.fullmatch(r"\w+", name)]
+
+
 def stable(text):
     head = text.split('id="implementations"')[0].split('class="docblock"')[0][:6000]
     return 'class="stab unstable"' not in head.split("</h1>")[-1][:4000] or "item-info" not in head
@@ -184,6 +192,7 @@ def main():
     blankets = {}
     shared = defaultdict(list)
     shared_docs = {}
+    aboves = {}
 
     def put(line, doc=None):
         out.append(str(line))
@@ -235,6 +244,7 @@ def main():
             lines.append(documented(line, "" if is_type else top(text)))
             if is_type:
                 types.append((kind, name, f"{module}::{name}", own, impls, top(text)))
+                aboves[f"{module}::{name}"] = above(decl) if kind == "trait" else []
         # What a module has of another; preludes that everybody has are no module that people go through.
         if not module.startswith(("std::prelude", "std::primitive")):
             reexport = re.compile(r'id="reexport\.\w+".*?title="(?:trait|struct|enum|fn|macro|type) (std::[\w:]+)"')
@@ -249,6 +259,8 @@ def main():
             put(line)
         for kind, name, path, own, impls, doc in types:
             put(f"T {kind} {path}", doc)
+            if supertraits := aboves.get(path):
+                out.append(f"^ {' '.join(supertraits)}")
             for letter, line in own:
                 put(f"{letter} {line}", getattr(line, "doc", ""))
             if kind == "trait":
@@ -260,7 +272,7 @@ def main():
                     if "#[" in head or re.match(r"^impl(<.*?>)? !", head):
                         continue
                     found = re.match(r"^(impl(?:<.*>)? )?.*? for (.*)$", bare)
-                    trait = re.sub(r"[<(].*", "", re.sub(r"^impl(?:<(?:[^<>]|<[^<>]*>)*>)? (?:const )?", "", bare).split(" for ")[0])
+                    trait = re.sub(r"[<(].*", "", re.sub(r"^impl(?:<(?:->|[^<>]|<[^<>]*>)*>)? (?:const )?", "", bare).split(" for ")[0])
                     key = (trait, re.sub(r"\d+", "N", found[2]) if found else "")
                     if key in seen or trait in UNCALLED or not found or "₁" in head or not is_of(kind, name, found[2]):
                         continue
@@ -283,7 +295,7 @@ def main():
     # For any type at all, as long as its bounds hold.
     out.append("M blanket")
     for head in sorted(blankets):
-        trait = re.sub(r"<.*", "", re.sub(r"^impl(?:<(?:[^<>]|<[^<>]*>)*>)? ", "", head).split(" for ")[0])
+        trait = re.sub(r"<.*", "", re.sub(r"^impl(?:<(?:->|[^<>]|<[^<>]*>)*>)? ", "", head).split(" for ")[0])
         if trait not in UNCALLED and "FnPtr" not in head and "<!>" not in head and "NonZero" not in head:
             out.append(f"I {head}")
     version = subprocess.check_output(["rustc", "--version"], text=True, cwd=ROOT).split()[1]

@@ -1,6 +1,6 @@
 //! What there is: modules with their items, types with what they have, `impl` blocks, whoever wrote them.
 use super::ty::{Ty, bounds, last};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -207,9 +207,17 @@ pub struct Catalog {
     pub impls: HashMap<String, Vec<Impl>>,
     /// Those of any type.
     pub blanket: Vec<Impl>,
+    /// The traits that they are of, once somebody has asked.
+    given: OnceLock<HashSet<String>>,
 }
 
 impl Catalog {
+    /// Whether any `impl` is of that trait.
+    pub fn gives(&self, of_trait: &str) -> bool {
+        let all = || self.impls.values().flatten().chain(&self.blanket);
+        self.given.get_or_init(|| all().filter_map(|i| i.head()?.of_trait.clone()).collect()).contains(of_trait)
+    }
+
     pub fn add_type(&mut self, def: TypeDef) {
         self.named.entry(last(&def.path).to_owned()).or_default().push(def.path.clone());
         self.types.insert(def.path.clone(), def);

@@ -355,6 +355,7 @@ fn trait_member(member: &syn::TraitItem, text: &str) -> Option<Member> {
         syn::TraitItem::Const(c) => {
             Some(Member::read(&format!("const {}: {}", c.ident, said(text, &c.ty)), &doc_of(&c.attrs)))
         }
+        syn::TraitItem::Type(t) => Some(Member::read(said(text, t).trim_end_matches(';'), &doc_of(&t.attrs))),
         _ => None,
     }
 }

@@ -58,6 +58,11 @@ fn read(table: &str) -> Catalog {
                 let name = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 member(Member { name, kind, signature: rest.to_owned(), doc: String::new() }, &mut to);
             }
+            "^" => {
+                if let To::Type(def) = &mut to {
+                    def.above = rest.split(' ').map(str::to_owned).collect();
+                }
+            }
             "=" => {
                 if let To::Impl(block) = &mut to {
                     block.target = Some(rest.to_owned());

@@ -1,6 +1,7 @@
 //! All catalogs at once, with what a cell has in scope: what a path leads to, and what a type has.
 use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
 use super::generic::Parameters;
+use super::standard;
 use super::ty::{Bindings, Ty, bounds, last};
 use crate::eval::text::scan::{Kind as Token, tokens};
 use std::collections::HashSet;
@@ -336,8 +337,11 @@ impl World {
             _ => {}
         }
         self.blocks_of(ty).into_iter().find_map(|(block, _, bound)| {
-            let target = Ty::printed(block.target.as_ref()?)?;
-            Some(target.with(&bound))
+            match Ty::printed(block.target.as_ref()?)?.with(&bound) {
+                // `Pin<P>` leads where `P` does.
+                Ty::Of(of, (of_trait, _), _) if last(&of_trait) == "Deref" => self.deref(&of),
+                target => Some(target),
+            }
         })
     }
 
@@ -485,49 +489,61 @@ impl World {
     }
 
     fn implements(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
-        // Of traits without any `impl` in the table nothing is known.
-        const KNOWN: &[&str] = &[
-            "Iterator",
-            "Display",
-            "Clone",
-            "Default",
-            "Ord",
-            "PartialOrd",
-            "Hash",
-            "Future",
-            "Read",
-            "Write",
-            "Deref",
-        ];
-        if depth > DEEPEST || !KNOWN.contains(&of_trait) {
+        if depth > DEEPEST || !self.is_told(of_trait) {
+            return true;
+        }
+        // What a type that is known calls so stands in no table.
+        if matches!(ty, Ty::Of(of, ..) if self.bounded(of).is_none()) {
             return true;
         }
         if let Some(all) = self.bounded(ty) {
-            return all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0));
+            let bound = all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0));
+            return bound || self.covered(ty, of_trait, depth);
         }
+        let iterates = of_trait.ends_with("Iterator");
         match ty {
             Ty::Other(_) | Ty::Function(_) => true,
             Ty::Ref(_, _) if of_trait == "Clone" || of_trait == "Deref" => true,
-            Ty::Ref(mutable, t) => (of_trait != "Iterator" || *mutable) && self.implements(t, of_trait, depth + 1),
-            Ty::Tuple(all) => {
-                of_trait != "Iterator"
-                    && of_trait != "Display"
-                    && all.iter().all(|t| self.implements(t, of_trait, depth + 1))
+            // What std says of all references and tuples.
+            Ty::Ref(mutable, t) if self.is_stds(of_trait) => {
+                (!iterates || *mutable) && self.implements(t, of_trait, depth + 1)
+            }
+            Ty::Tuple(all) if self.is_stds(of_trait) => {
+                !iterates && of_trait != "Display" && all.iter().all(|t| self.implements(t, of_trait, depth + 1))
             }
             _ => {
                 let Some(key) = ty.head() else { return true };
                 let Some(def) = self.type_of(ty) else { return true };
-                self.layers.iter().filter_map(|l| l.impls.get(key)).flatten().any(|block| {
-                    let Some(head) = block.head().filter(|h| h.of_trait.as_deref() == Some(of_trait)) else {
-                        return false;
-                    };
-                    let mut bound = Bindings::new();
-                    is_of(block, def)
-                        && ty.fits(&head.self_ty, &head.parameters, &mut bound)
-                        && self.hold(head, &bound, depth)
-                })
+                let mut blocks = self.layers.iter().filter_map(|l| l.impls.get(key)).flatten();
+                blocks.any(|b| is_of(b, def) && self.gives(b, ty, of_trait, depth)) || self.covered(ty, of_trait, depth)
             }
         }
+    }
+
+    /// Whether an `impl` gives a type that trait.
+    fn gives(&self, block: &Impl, ty: &Ty, of_trait: &str, depth: usize) -> bool {
+        let head = block.head().filter(|h| h.of_trait.as_deref() == Some(of_trait));
+        let mut bound = Bindings::new();
+        head.is_some_and(|h| ty.fits(&h.self_ty, &h.parameters, &mut bound) && self.hold(h, &bound, depth))
+    }
+
+    /// Whether an `impl` of any type gives it that trait.
+    fn covered(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
+        self.layers.iter().flat_map(|l| &l.blanket).any(|block| self.gives(block, ty, of_trait, depth))
+    }
+
+    /// Whether the catalogs say who has a trait: std's does not of markers and of what nobody calls.
+    fn is_told(&self, of_trait: &str) -> bool {
+        const GIVEN: &[&str] = &["Allocator", "Any", "Sized"];
+        let said = match self.is_stds(of_trait) {
+            true => standard::catalog().gives(of_trait),
+            false => self.layers.iter().any(|l| l.gives(of_trait)),
+        };
+        said && !GIVEN.contains(&of_trait)
+    }
+
+    fn is_stds(&self, of_trait: &str) -> bool {
+        self.trait_def(of_trait).is_none_or(|def| def.path.starts_with("std::"))
     }
 
     fn above(&self, name: &str, wanted: &str, depth: usize) -> bool {
