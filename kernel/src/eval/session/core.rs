@@ -233,7 +233,7 @@ impl Session {
     }
 
     pub fn names(&self) -> InScope {
-        InScope::of(&self.listed(), self.compiler.context())
+        InScope::of(&self.listed(), self.open_lets(), self.compiler.context())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which variables stay: those whose types later cells can write down, and which have not changed meanwhile.
 use super::core::Session;
 use crate::engine::Event;
+use crate::eval::generate::declared::Declaration;
 use crate::eval::text::scan;
 use crate::eval::text::types;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,15 @@ impl Session {
         let mut all: Vec<Var> = self.vars.iter().map(|v| Var { cell: maker(v), ..v.clone() }).chain(pending).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
+    }
+
+    /// What wait for the cell that says their type, with their `let`s.
+    pub fn open_lets(&self) -> Vec<(String, String)> {
+        let open = |(name, d): (&String, &Declaration)| {
+            let open = d.open.as_ref().filter(|o| o.pending)?;
+            Some((name.clone(), open.alone(name)))
+        };
+        self.declared.iter().filter_map(open).collect()
     }
 
     /// Drops variables of types that were redefined, and says so.

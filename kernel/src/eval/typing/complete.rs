@@ -53,7 +53,7 @@ impl Typist {
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
         let (text, _) = around.repaired.as_ref()?;
-        let printed = self.prober.receiver(scope.context.as_ref()?, &scope.vars, text)?;
+        let printed = self.prober.receiver(scope.context.as_ref()?, scope, text)?;
         Ty::printed(&printed)
     }
 }

@@ -1,5 +1,6 @@
 //! Asks rustc for the type of a receiver: the cell's text with a method at the cursor that no type has, compiled as far as
 //! types go. rustc names the type in its error, whatever else is wrong with the cell.
+use super::scope::InScope;
 use crate::eval::generate::code::{self as generate, Plan};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
@@ -56,8 +57,8 @@ impl Prober {
     }
 
     /// The type of what [`METHOD`] is called on, as rustc prints it.
-    pub fn receiver(&self, context: &Context, vars: &[Var], cell: &str) -> Option<String> {
-        let source = source(context, vars, cell);
+    pub fn receiver(&self, context: &Context, scope: &InScope, cell: &str) -> Option<String> {
+        let source = source(context, scope, cell);
         if let Some(known) = self.state().known.get(&source) {
             return known.clone();
         }
@@ -120,17 +121,21 @@ fn start(context: &Context) -> Option<Check> {
     Check::start(&context.install, &context.dir, &id, &context.needs).ok()
 }
 
-/// The cell as a function whose parameters are the variables that it mentions.
-fn source(context: &Context, vars: &[Var], cell: &str) -> String {
+/// The cell as a function whose parameters are the variables that it mentions; those whose type is open begin it.
+fn source(context: &Context, scope: &InScope, cell: &str) -> String {
     let mut out = Source::default();
-    let mentioned = mentions(cell);
+    let mut mentioned = mentions(cell);
+    let open: Vec<&str> =
+        scope.open.iter().filter(|(name, _)| mentioned.contains(name)).map(|(_, text)| text.as_str()).collect();
+    open.iter().for_each(|text| mentioned.extend(mentions(text)));
+    let vars: Vec<&Var> = scope.vars.iter().filter(|v| !scope.open.iter().any(|(name, _)| *name == v.name)).collect();
     let (text, plan) = (Arc::new(CellText::new(0, "")), Plan::default());
     let names = vars.iter().map(|v| &v.name).filter(|name| mentioned.contains(*name));
     let mut parsed = Parsed::default();
     parsed.shadows.extend(context.defs.shadowed(names));
     generate::prologue(&mut out, "lib", "xlazy_typing", &text, &parsed, &context.defs, &plan);
     let defs = &context.defs;
-    let parameter = |v: &Var| match nameable(&v.type_name, &mut |g, p| defs.current_path(g, p).map(|(path, _)| path)) {
+    let parameter = |v: &&Var| match nameable(&v.type_name, &mut |g, p| defs.current_path(g, p).map(|(path, _)| path)) {
         Named::Type(ty) => Some(format!("mut {}: {ty}, ", v.name)),
         Named::Refused(_) => None,
     };
@@ -138,7 +143,11 @@ fn source(context: &Context, vars: &[Var], cell: &str) -> String {
     let asynchronous = if mentioned.contains("await") { "async " } else { "" };
     // The cell's last expression is no result of it, which would say of what type it has to be.
     let returns = "::core::result::Result<(), ::std::boxed::Box<dyn ::core::error::Error>>";
-    format!("{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{cell}\n; loop {{}}\n}}\n", out.text)
+    format!(
+        "{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{}\n{cell}\n; loop {{}}\n}}\n",
+        out.text,
+        open.join("\n")
+    )
 }
 
 /// The type in an error about the method: the label has its arguments, the message may have their names only.

@@ -16,6 +16,8 @@ use xlazy_mime::Var;
 #[derive(Clone, Default)]
 pub struct InScope {
     pub vars: Vec<Var>,
+    /// Those of them whose type a later cell says, with their `let`s.
+    pub open: Vec<(String, String)>,
     pub items: Vec<Named>,
     /// What a compiler must know to be asked; none before the first cell.
     pub context: Option<Arc<Context>>,
@@ -34,10 +36,10 @@ pub struct Named {
 }
 
 impl InScope {
-    pub fn of(vars: &[Var], context: impl Into<Context>) -> InScope {
+    pub fn of(vars: &[Var], open: Vec<(String, String)>, context: impl Into<Context>) -> InScope {
         let context = context.into();
         let items = items(&context.defs);
-        InScope { vars: vars.to_vec(), items, context: Some(Arc::new(context)), catalog: Arc::default() }
+        InScope { vars: vars.to_vec(), open, items, context: Some(Arc::new(context)), catalog: Arc::default() }
     }
 
     pub fn vars(&self) -> &[Var] {
