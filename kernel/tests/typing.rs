@@ -230,6 +230,40 @@ fn help_in_pythons_forms_and_its_own() {
     assert_eq!(reply["content"]["payload"], json!([]), "{reply}");
 }
 
+/// However long a cell is, and wherever in it somebody types.
+#[test]
+fn long_cells() {
+    let mut kernel = kernel();
+    run(&mut kernel, "struct Point { x: f64 } impl Point { fn norm(&self) -> f64 { self.x } }");
+    let function = |i: usize| {
+        format!(
+            "fn step_{i}(points: &[Point], by: f64) -> Vec<String> {{\n    let moved = points.iter().map(|p| p.norm() * by + {i}.0);\n    \
+             let said = moved.map(|m| format!(\"{{m:.2}} of {{}}\", points.len())).collect::<Vec<_>>();\n    \
+             println!(\"{{said:?}}\");\n    said\n}}\n"
+        )
+    };
+    for (count, longest) in [(30, 1 << 14), (400, 1 << 18)] {
+        let functions: String = (0..count).map(function).collect();
+        assert!(functions.len() < longest, "{}", functions.len());
+        for (ahead, behind, wants) in [
+            ("let p = Point { x: 1.0 }; p.no", "", "norm"),
+            ("fn last(points: &[Point]) { points[0].no", " }", "norm"),
+            ("let all = step_3(&[], 1.0); all[0].to_upp", "", "to_uppercase"),
+        ] {
+            let code = format!("{functions}{ahead}{behind}");
+            let begin = Instant::now();
+            let (found, _) = completed(&mut kernel, &code, functions.len() + ahead.len());
+            eprintln!("{} bytes: {:?}", code.len(), begin.elapsed());
+            assert!(found.iter().any(|f| f == wants), "{ahead}: {found:?}");
+            let shown = inspected(
+                &mut kernel,
+                &format!("{functions}{ahead}¦{behind}").replace("to_upp¦", "to_uppercase¦").replace("no¦", "norm¦"),
+            );
+            assert!(shown.contains(wants), "{ahead}: {shown}");
+        }
+    }
+}
+
 /// A dependency's source says what it has.
 #[test]
 fn dependencies() {

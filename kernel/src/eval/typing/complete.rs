@@ -3,6 +3,7 @@ use super::bindings::bindings;
 use super::catalog::{Catalog, Entry, Kind};
 use super::cursor::{self, Cursor, What};
 use super::generic::parameters;
+use super::hollow::hollowed;
 use super::magic;
 use super::probe::{METHOD, Prober};
 use super::repair::repaired;
@@ -52,8 +53,8 @@ impl Typist {
 
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
-        let (text, _) = around.repaired.as_ref()?;
-        let printed = self.prober.receiver(scope.context.as_ref()?, scope, text)?;
+        let (text, block) = around.repaired.as_ref()?;
+        let printed = self.prober.receiver(scope.context.as_ref()?, scope, &hollowed(text, block, METHOD))?;
         Ty::printed(&printed)
     }
 }
@@ -64,7 +65,7 @@ pub struct Around {
 }
 
 /// Nobody types into a longer cell.
-const LONGEST: usize = 1 << 15;
+const LONGEST: usize = 1 << 18;
 
 /// Whether a cell can be looked at while it is typed: what is nested too deep is so whatever is put into it.
 pub fn is_typed(code: &str) -> bool {

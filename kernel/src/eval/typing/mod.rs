@@ -6,6 +6,7 @@ mod catalog;
 pub mod complete;
 mod cursor;
 mod generic;
+mod hollow;
 pub mod inspect;
 mod magic;
 pub mod probe;
