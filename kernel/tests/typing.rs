@@ -87,6 +87,11 @@ fn probes_of_other_programs() {
     check("worlds.md");
 }
 
+#[test]
+fn probes_of_places() {
+    check("places.md");
+}
+
 fn check(file: &str) {
     let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();

@@ -125,7 +125,7 @@ fn parameters(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> 
 }
 
 /// `|` begins a closure where an operand could begin.
-fn begins_closure(all: &[Token], text: &str, i: usize) -> bool {
+pub fn begins_closure(all: &[Token], text: &str, i: usize) -> bool {
     let Some(before) = i.checked_sub(1).map(|b| &all[b]) else { return true };
     match before.kind {
         Kind::Open(_) | Kind::Punct('=' | ',' | ';' | '>' | '&') => true,

@@ -76,6 +76,18 @@ impl Member {
         let name = signature[start..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         Member { name, kind, signature: signature.to_owned(), doc: doc.to_owned() }
     }
+
+    /// Of a variant its fields, numbers where they have no names.
+    pub fn fields(&self) -> Vec<Member> {
+        let parsed = syn::parse_str::<syn::Variant>(&self.signature);
+        let all = parsed.iter().flat_map(|v| &v.fields).enumerate();
+        let one = |(i, f): (usize, &syn::Field)| {
+            let name = f.ident.as_ref().map_or_else(|| i.to_string(), |n| n.to_string());
+            let signature = format!("{name}: {}", Ty::of(&f.ty));
+            Member { name, kind: Kind::Field, signature, doc: String::new() }
+        };
+        all.map(one).collect()
+    }
 }
 
 fn takes_self(signature: &str) -> bool {

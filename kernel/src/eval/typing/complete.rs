@@ -1,23 +1,23 @@
 //! Candidates for the word before the cursor.
-use super::bindings::bindings;
-use super::catalog::{Catalog, Entry, Kind};
+use super::arms;
+use super::catalog::{Catalog, Entry, Kind, Member};
 use super::cursor::{self, Cursor, What};
 use super::generic::parameters;
 use super::hollow::hollowed;
 use super::magic;
+use super::names::{Offers, items, lifetimes, patterns, plain, types, variables, with_tokens};
+use super::place::{Body, modules_around, takes_type};
 use super::probe::{METHOD, Prober};
 use super::repair::repaired;
 use super::runtime;
 use super::scope::InScope;
 use super::ty::{Ty, last};
-use super::words::{ATTRIBUTES, COMMON, DERIVES, KEYWORDS, LINTS, PRIMITIVES};
-use super::world::{Found, Having, PRELUDE, World};
-use crate::engine::{Candidate, Completions};
+use super::words::{COMMON, DERIVES};
+use super::world::{Found, Having, World};
+use crate::engine::Completions;
 use crate::eval::parse::segments::{Segment, asked, blank_between, segments};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind as Token, tokens};
-use crate::eval::text::types::short;
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who answers while a cell is typed.
@@ -111,44 +111,6 @@ fn line_end(code: &str, at: usize) -> usize {
     code[at..].find('\n').map_or(code.len(), |i| at + i)
 }
 
-struct Offers {
-    word: String,
-    found: Vec<(u8, Candidate)>,
-    seen: HashSet<String>,
-}
-
-impl Offers {
-    fn add(&mut self, rank: u8, text: &str, kind: &str, detail: &str, doc: &str) {
-        let fits = text.starts_with(&self.word)
-            || self.word.len() > 1 && text.to_lowercase().starts_with(&self.word.to_lowercase());
-        if fits && self.seen.insert(text.to_owned()) {
-            let doc = doc.lines().next().unwrap_or_default().to_owned();
-            self.found.push((rank, Candidate { text: text.into(), kind: kind.into(), detail: detail.into(), doc }));
-        }
-    }
-
-    fn entry(&mut self, rank: u8, world: &World, entry: Entry) {
-        if !entry.name.starts_with(&self.word) && !entry.name.to_lowercase().starts_with(&self.word.to_lowercase()) {
-            return;
-        }
-        let e = world.shown(entry);
-        let text = if e.kind == Kind::Macro { format!("{}!", e.name) } else { e.name };
-        self.add(rank, &text, e.kind.word(), &e.signature, &e.doc);
-    }
-
-    fn end(mut self, start: usize, end: usize) -> Completions {
-        // What is written as it is typed comes before what differs in case.
-        let word = &self.word;
-        self.found.sort_by(|(a, x), (b, y)| {
-            let key = |rank: &u8, c: &Candidate| (!c.text.starts_with(word.as_str()), *rank);
-            key(a, x)
-                .cmp(&key(b, y))
-                .then_with(|| if *a == 0 { std::cmp::Ordering::Equal } else { x.text.cmp(&y.text) })
-        });
-        Completions { start, end, matches: self.found.into_iter().map(|(_, c)| c).collect() }
-    }
-}
-
 pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: usize) -> Completions {
     let nothing = Completions { start: cursor, end: cursor, matches: Vec::new() };
     if !is_typed(code) {
@@ -158,7 +120,7 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         && let Some((start, words)) = magic::candidates(scope, &code[line.clone()])
     {
         let start = line.start + start;
-        let mut offers = Offers { word: code[start..cursor].to_owned(), found: Vec::new(), seen: HashSet::new() };
+        let mut offers = Offers::of(&code[start..cursor]);
         words.iter().for_each(|(text, kind, detail)| offers.add(0, text, kind, detail, ""));
         return offers.end(start, cursor);
     }
@@ -169,8 +131,14 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         return nothing;
     }
     let at = cursor::read(code, cursor);
-    let mut offers = Offers { word: code[at.word.clone()].to_owned(), found: Vec::new(), seen: HashSet::new() };
+    let mut offers = Offers::of(&code[at.word.clone()]);
     let around = |instead| typist.around(scope, names, code, &at, instead);
+    if let Some(there) = listed(code, &at)
+        && let Some(path) = implemented(text_before(code, &at))
+    {
+        fields(&mut offers, &around("xlazy_name").world, &path, &there);
+        return offers.end(at.word.start, at.word.end);
+    }
     match &at.what {
         What::Nothing => return nothing,
         What::Member => {
@@ -191,24 +159,28 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
             }
         }
         What::Path(path) => {
-            let world = around(if at.import { "xlazy_name" } else { "xlazy_name()" }).world;
+            let no_call = at.import || in_type(text_before(code, &at));
+            let world = around(if no_call { "xlazy_name" } else { "xlazy_name()" }).world;
             paths(&mut offers, &world, code, &at, path);
         }
         What::Field(path, there) => {
             let world = around("xlazy_name: 0").world;
-            fields(&mut offers, &world, path, there);
-            if offers.found.is_empty() {
+            let path = without_self(path, text_before(code, &at)).unwrap_or_default();
+            if !fields(&mut offers, &world, &path, there) {
                 plain(&mut offers, &world, scope, code, &at);
             }
         }
-        What::Pattern => {
-            let world = around("xlazy_name").world;
-            patterns(&mut offers, &world, scope, code, &at);
+        What::Pattern => patterns(&mut offers, &around("xlazy_name").world, scope, code, &at),
+        What::Arm(arm) => {
+            arms::variants(&mut offers, typist, scope, names, code, arm);
+            patterns(&mut offers, &around("xlazy_name").world, scope, code, &at);
         }
+        What::Item(body) => items(&mut offers, &around("fn xlazy_name() {}").world, *body),
         What::Defined(path, word, there) => {
-            let world = around("xlazy_name() {}").world;
+            let world = around(if word.is_empty() { "fn xlazy_name() {}" } else { "xlazy_name() {}" }).world;
             let def = world.find(path).and_then(|f| if let Found::Type(path) = f { Some(path) } else { None });
             let kinds: &[Kind] = match &**word {
+                "" => &[Kind::Function, Kind::Method, Kind::Constant, Kind::Type],
                 "fn" => &[Kind::Function, Kind::Method],
                 "const" => &[Kind::Constant],
                 _ => &[Kind::Type],
@@ -216,13 +188,29 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
             let def = def.and_then(|path| world.def(&path)).filter(|d| d.kind == Kind::Trait);
             let members = def.into_iter().flat_map(|d| &d.members);
             for m in members.filter(|m| kinds.contains(&m.kind) && !there.contains(&m.name)) {
-                offers.add(1, &m.name, m.kind.word(), &m.signature, &m.doc);
+                match word.is_empty() {
+                    true => offers.add(0, &whole(m), m.kind.word(), &m.signature, &m.doc),
+                    false => offers.add(1, &m.name, m.kind.word(), &m.signature, &m.doc),
+                }
+            }
+            if word.is_empty() {
+                items(&mut offers, &world, Body::Trait);
             }
         }
         What::Derive => DERIVES.iter().for_each(|d| offers.add(1, d, "trait", "", "")),
-        What::Attribute => ATTRIBUTES.iter().for_each(|a| offers.add(1, a, "attribute", "", "")),
-        What::Lint => LINTS.iter().for_each(|l| offers.add(1, l, "lint", "", "")),
-        What::Type => types(&mut offers, &around("xlazy_name").world),
+        What::OneOf(words, kind) => words.iter().for_each(|w| offers.add(1, w, kind, "", "")),
+        What::Type => {
+            // Without a body, what a function returns is no function's.
+            let returned = text_before(code, &at).trim_end().ends_with("->");
+            types(&mut offers, &around(if returned { "xlazy_name {}" } else { "xlazy_name" }).world);
+        }
+        What::Lifetime | What::Label => lifetimes(&mut offers, code, &at),
+        What::File(start) => {
+            let Some((start, words)) = magic::files(&code[..cursor], *start, None) else { return nothing };
+            let mut offers = Offers::of(&code[start..cursor]);
+            words.iter().for_each(|(text, kind, _)| offers.add(0, text, kind, "", ""));
+            return offers.end(start, cursor);
+        }
         What::Formatted => {
             variables(&mut offers, scope, code, &at);
             let constants = scope.items.iter().filter(|i| matches!(i.kind, "constant" | "static"));
@@ -235,6 +223,21 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
 
 fn text_before<'a>(code: &'a str, at: &Cursor) -> &'a str {
     &code[..at.word.start]
+}
+
+/// The fields that a `parts!` around the cursor names already.
+fn listed(code: &str, at: &Cursor) -> Option<Vec<String>> {
+    let call = cursor::macro_around(code, at.word.start).filter(|call| code[call.clone()].starts_with("parts"))?;
+    let inside = tokens(&code[call.end..at.word.start]);
+    Some(inside.into_iter().map(|t| code[call.end..][t.range].to_owned()).collect())
+}
+
+/// Whether the path that ends there stands where a type does.
+fn in_type(before: &str) -> bool {
+    with_tokens(before, |known| {
+        let path = known.len().checked_sub(2).and_then(|colons| cursor::path_at(before, &known[..colons]));
+        path.is_some_and(|(_, start)| takes_type(before, &known[..start]))
+    })
 }
 
 fn is_future(world: &World, ty: &Ty) -> bool {
@@ -258,25 +261,30 @@ fn paths(offers: &mut Offers, world: &World, code: &str, at: &Cursor, path: &[St
     let module = |offers: &mut Offers, path: &str| {
         world.entries(path).into_iter().filter(own).for_each(|e| offers.entry(1, world, e));
     };
-    match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => {
-            world.crates.iter().for_each(|c| offers.add(1, c, "module", "", ""));
-            ["crate", "self", "super"].iter().for_each(|k| offers.add(3, k, "keyword", "", ""));
-            return module(offers, "");
-        }
-        ["crate" | "self" | "super"] => return module(offers, ""),
-        _ => {}
+    if path.is_empty() {
+        world.crates.iter().for_each(|c| offers.add(1, c, "module", "", ""));
+        ["crate", "self", "super"].iter().for_each(|k| offers.add(3, k, "keyword", "", ""));
+        return module(offers, "");
     }
-    let mut path = path.to_vec();
-    if let ([name], true) = (&path[..], world.parameters.contains_key(&path[0])) {
+    if let ([name], true) = (path, world.parameters.contains_key(&path[0])) {
         return world.of_parameter(name).iter().for_each(|h| associated(offers, h));
     }
-    if path[0] == "Self" {
-        let Some(ty) = implemented(&code[..at.word.start]) else { return };
-        path.splice(0..1, ty);
-    }
+    let Some(mut path) = without_self(path, text_before(code, at)) else { return };
     if matches!(&*path[0], "crate" | "self" | "super") {
-        path.remove(0);
+        let before = text_before(code, at);
+        let mut modules = with_tokens(before, |known| modules_around(before, known));
+        while let Some(word) = path.first().filter(|p| matches!(&***p, "crate" | "self" | "super")) {
+            match &**word {
+                "crate" => modules.clear(),
+                "super" => drop(modules.pop()),
+                _ => {}
+            }
+            path.remove(0);
+        }
+        path.splice(0..0, modules);
+        if path.is_empty() {
+            return module(offers, "");
+        }
     }
     match world.find(&path) {
         Some(Found::Module(path)) => module(offers, &path),
@@ -302,6 +310,23 @@ fn associated(offers: &mut Offers, h: &Having) {
     offers.add(rank, &h.member.name, h.member.kind.word(), &h.member.signature, &h.member.doc);
 }
 
+/// A path with the name of the type in place of its `Self`.
+fn without_self(path: &[String], before: &str) -> Option<Vec<String>> {
+    match path.split_first() {
+        Some((first, rest)) if first == "Self" => Some([implemented(before)?, rest.to_vec()].concat()),
+        _ => Some(path.to_vec()),
+    }
+}
+
+/// An item of a trait's as it begins in an `impl`.
+fn whole(m: &Member) -> String {
+    match m.kind {
+        Kind::Constant => format!("{} = ", m.signature.split(" = ").next().unwrap_or_default()),
+        Kind::Type => format!("type {} = ", m.name),
+        _ => format!("{} {{ todo!() }}", m.signature.split(" where Self: Sized").next().unwrap_or_default()),
+    }
+}
+
 /// The path of the type whose `impl` the end of the text is in.
 fn implemented(before: &str) -> Option<Vec<String>> {
     let all = tokens(before);
@@ -319,99 +344,19 @@ fn implemented(before: &str) -> Option<Vec<String>> {
     None
 }
 
-fn fields(offers: &mut Offers, world: &World, path: &[String], there: &[String]) {
-    match world.find(path) {
+/// The fields of a struct or a variant that are not there yet; whether it has any.
+fn fields(offers: &mut Offers, world: &World, path: &[String], there: &[String]) -> bool {
+    let all: Vec<Member> = match world.find(path) {
         Some(Found::Type(path)) => {
             let def = world.def(&path);
             let target = def.and_then(|d| d.target.as_ref()).and_then(|t| world.type_of(t));
-            for m in target.or(def).iter().flat_map(|d| &d.members).filter(|m| m.kind == Kind::Field) {
-                if !there.contains(&m.name) {
-                    offers.add(1, &m.name, "field", &m.signature, &m.doc);
-                }
-            }
+            let members = target.or(def).into_iter().flat_map(|d| &d.members);
+            members.filter(|m| m.kind == Kind::Field).cloned().collect()
         }
-        Some(Found::Member(_, variant)) => {
-            let named = format!("enum E {{ {} }}", variant.signature);
-            let Ok(parsed) = syn::parse_str::<syn::ItemEnum>(&named) else { return };
-            for f in parsed.variants.iter().flat_map(|v| &v.fields) {
-                let (Some(name), ty) = (&f.ident, Ty::of(&f.ty)) else { continue };
-                if !there.contains(&name.to_string()) {
-                    offers.add(1, &name.to_string(), "field", &format!("{name}: {ty}"), "");
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn variables(offers: &mut Offers, scope: &InScope, code: &str, at: &Cursor) {
-    bindings(text_before(code, at)).iter().for_each(|b| offers.add(0, b, "variable", "", ""));
-    scope.vars.iter().for_each(|v| offers.add(2, &v.name, "variable", &short(&v.type_name), ""));
-}
-
-/// What may stand where a type does.
-fn types(offers: &mut Offers, world: &World) {
-    let is_type = |e: &Entry| {
-        matches!(
-            world.shown(e.clone()).kind,
-            Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait | Kind::Type | Kind::Module
-        )
+        Some(Found::Member(_, variant)) => variant.fields(),
+        _ => Vec::new(),
     };
-    let imported = world.imports.iter().filter(|(name, _)| name != "_").map(|(name, path)| {
-        let (signature, doc) = Default::default();
-        Entry { name: name.clone(), kind: Kind::Type, signature, doc, elsewhere: Some(path.clone()) }
-    });
-    let near = world.entries("").into_iter().chain(imported).map(|e| (3, e));
-    let far = world.globs.iter().flat_map(|g| world.entries(g)).map(|e| (6, e));
-    let all: Vec<(u8, Entry)> = near.chain(far).filter(|(_, e)| is_type(e)).collect();
-    PRIMITIVES.iter().for_each(|p| offers.add(1, p, "type", "", ""));
-    world.parameters.keys().filter(|p| !p.contains(':')).for_each(|p| offers.add(0, p, "type", "", ""));
-    if !offers.word.is_empty() {
-        all.into_iter().for_each(|(rank, e)| offers.entry(rank, world, e));
-        for path in PRELUDE {
-            let (signature, doc) = Default::default();
-            let (name, elsewhere) = (last(path).to_owned(), Some((*path).to_owned()));
-            let entry = Entry { name, kind: Kind::Type, signature, doc, elsewhere };
-            if is_type(&entry) {
-                offers.entry(7, world, entry);
-            }
-        }
-        ["dyn", "impl", "fn", "Self"].iter().for_each(|k| offers.add(10, k, "keyword", "", ""));
-        world.crates.iter().for_each(|c| offers.add(11, c, "module", "", ""));
-    }
-}
-
-/// What can be matched by its name.
-fn patterns(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
-    if !offers.word.is_empty() {
-        plain(offers, world, scope, code, at);
-        let words = ["struct", "enum", "variant", "constant", "type", "module"];
-        offers.found.retain(|(_, c)| words.contains(&&*c.kind) || matches!(&*c.text, "mut" | "ref"));
-    }
-}
-
-/// Everything that a name may stand for.
-fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
-    variables(offers, scope, code, at);
-    world.entries("").into_iter().for_each(|e| offers.entry(3, world, e));
-    scope.items.iter().for_each(|i| offers.add(4, &i.name, i.kind, &i.signature, ""));
-    for (name, path) in world.imports.iter().filter(|(name, _)| name != "_") {
-        let (signature, doc) = Default::default();
-        let elsewhere = Some(path.clone());
-        offers.entry(5, world, Entry { name: name.clone(), kind: Kind::Type, signature, doc, elsewhere });
-    }
-    // Where nothing is typed yet, all that everybody always has is no help.
-    if offers.word.is_empty() {
-        return;
-    }
-    world.globs.iter().flat_map(|g| world.entries(g)).for_each(|e| offers.entry(6, world, e));
-    for path in PRELUDE {
-        let (signature, doc) = Default::default();
-        let (name, elsewhere) = (last(path).to_owned(), Some((*path).to_owned()));
-        offers.entry(7, world, Entry { name, kind: Kind::Type, signature, doc, elsewhere });
-    }
-    world.entries("std").into_iter().filter(|e| e.kind == Kind::Macro).for_each(|e| offers.entry(8, world, e));
-    PRIMITIVES.iter().for_each(|p| offers.add(9, p, "type", "", ""));
-    KEYWORDS.iter().for_each(|k| offers.add(10, k, "keyword", "", ""));
-    world.crates.iter().for_each(|c| offers.add(11, c, "module", "", ""));
+    let left = all.iter().filter(|m| !there.contains(&m.name) && !m.name.starts_with(|c: char| c.is_ascii_digit()));
+    left.for_each(|m| offers.add(1, &m.name, "field", &m.signature, &m.doc));
+    !all.is_empty()
 }

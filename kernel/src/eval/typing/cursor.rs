@@ -1,5 +1,6 @@
 //! What stands at the cursor, read from tokens: the code is still being typed.
-use super::words::KEYWORDS;
+use super::place::{self, Arm, Body};
+use super::words::{ATTRIBUTES, CONDITIONS, FRAGMENTS, KEYWORDS, LAYOUTS, LINTS};
 use crate::eval::text::scan::{Kind, Token, tokens};
 use std::ops::Range;
 
@@ -15,18 +16,26 @@ pub enum What {
     Field(Vec<String>, Vec<String>),
     /// A trait to derive.
     Derive,
-    /// An attribute's name.
-    Attribute,
-    /// A lint's, in `#[allow(…)]`.
-    Lint,
+    /// One of the words that the language has there, and what they are: attributes, lints.
+    OneOf(&'static [&'static str], &'static str),
     /// Where a type stands.
     Type,
-    /// A name in an expression, a type or a pattern.
+    /// A name in an expression.
     Name,
     /// A name in the braces of a format string.
     Formatted,
+    /// A file's, in a literal whose text begins there.
+    File(usize),
+    /// A lifetime.
+    Lifetime,
+    /// A loop's, behind `break` or `continue`.
+    Label,
     /// A name in the pattern of a `let` or a loop: a new one, or what can be matched.
     Pattern,
+    /// The same of an arm of a `match`.
+    Arm(Arm),
+    /// An item in the braces of a module, a trait, or an `impl`.
+    Item(Body),
     /// What of a trait's an `impl` of it defines: the trait, the word in front (`fn`, `const`, `type`), what is there already.
     Defined(Vec<String>, String, Vec<String>),
 }
@@ -66,9 +75,19 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
                 let text = &before[inside.range.clone()];
                 let open =
                     text.rfind('{').filter(|i| text[i + 1..] == before[word.clone()] && !text[..*i].ends_with('{'));
-                return nothing(if open.is_some() { What::Formatted } else { What::Nothing });
+                let within = || {
+                    text.find('"').map(|i| inside.range.start + i + 1).filter(|at| is_path(code, &known, *at, cursor))
+                };
+                return nothing(match open {
+                    Some(_) => What::Formatted,
+                    None => within().map_or(What::Nothing, What::File),
+                });
             }
-            Kind::Lifetime => return nothing(What::Nothing),
+            Kind::Lifetime => {
+                let jumps = before_is(code, &known, "break") || before_is(code, &known, "continue");
+                let what = if jumps { What::Label } else { What::Lifetime };
+                return Cursor { word: inside.range.clone(), what, import: false };
+            }
             // `x.0.` is a field's name and a dot to whoever reads on.
             Kind::Number if number => return nothing(What::Nothing),
             _ => {}
@@ -91,16 +110,28 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
         }
         Some(t) if text(t) == "mut" && before_is(code, &known[..known.len() - 1], "let") => What::Nothing,
         Some(t) if text(t) == "let" && word.is_empty() => What::Nothing,
-        Some(_) if names_a_field(code, &known) => What::Nothing,
-        Some(_) if in_pattern(code, &known) => fields(code, &known).unwrap_or(What::Pattern),
-        _ if in_attribute(code, &known, "derive") => What::Derive,
-        _ if ["allow", "warn", "deny", "expect"].iter().any(|a| in_attribute(code, &known, a)) => What::Lint,
-        Some(t) if text(t) == "[" && before_is(code, without_bang(code, &known[..known.len() - 1]), "#") => {
-            What::Attribute
+        Some(_) if names_a_field(code, &known) || place::names_a_parameter(code, &known) => What::Nothing,
+        Some(_) if in_pattern(code, &known) || place::begins_parameter(code, &known) => {
+            fields(code, &known).unwrap_or(What::Pattern)
         }
-        Some(t) if t.kind == Kind::Ident && text(t) == "as" && !import => What::Type,
-        Some(t) if text(t) == ">" && before_is(code, &known[..known.len() - 1], "-") => What::Type,
-        _ => fields(code, &known).unwrap_or(What::Name),
+        _ if in_attribute(code, &known, "derive") => What::Derive,
+        _ if ["allow", "warn", "deny", "expect"].iter().any(|a| in_attribute(code, &known, a)) => {
+            What::OneOf(LINTS, "lint")
+        }
+        _ if in_attribute(code, &known, "cfg") => What::OneOf(CONDITIONS, "condition"),
+        _ if in_attribute(code, &known, "repr") => What::OneOf(LAYOUTS, "layout"),
+        Some(t) if text(t) == ":" && known.len() > 2 && before_is(code, &known[..known.len() - 2], "$") => {
+            What::OneOf(FRAGMENTS, "fragment")
+        }
+        Some(t) if text(t) == "[" && before_is(code, without_bang(code, &known[..known.len() - 1]), "#") => {
+            What::OneOf(ATTRIBUTES, "attribute")
+        }
+        Some(_) if place::takes_type(code, &known) => What::Type,
+        _ => {
+            let defined = || place::takes_item(code, &known).map(|body| item(code, &known, body));
+            let arm = || place::arm(code, &known).map(What::Arm);
+            fields(code, &known).or_else(defined).or_else(arm).unwrap_or(What::Name)
+        }
     };
     // A number that is being typed.
     let digits = code[word.clone()].starts_with(|c: char| c.is_ascii_digit());
@@ -108,7 +139,18 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
     Cursor { word, what, import }
 }
 
-fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
+/// Whether a literal names a file: it has a folder in it, or is given to what opens files.
+fn is_path(code: &str, known: &[&Token], from: usize, cursor: usize) -> bool {
+    let opens = || {
+        let called = known.split_last().filter(|(t, _)| t.kind == Kind::Open('('));
+        let path = called.map(|(_, before)| path_before(code, before)).unwrap_or_default();
+        path.iter().any(|p| matches!(&**p, "File" | "Path" | "PathBuf" | "fs" | "include_str" | "include_bytes"))
+    };
+    let text = &code[from..cursor];
+    !text.contains(char::is_whitespace) && (text.contains('/') && !text.contains("//") || opens())
+}
+
+pub fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
     known.last().is_some_and(|t| &code[t.range.clone()] == text)
 }
 
@@ -127,12 +169,16 @@ fn is_dot(code: &str, known: &[&Token]) -> bool {
 
 /// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`.
 pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
+    path_at(code, known).map(|(path, _)| path).unwrap_or_default()
+}
+
+/// The same, and where it begins.
+pub fn path_at(code: &str, known: &[&Token]) -> Option<(Vec<String>, usize)> {
     let mut out = Vec::new();
     let mut at = known.len();
     loop {
         if at > 0 && known[at - 1].kind == Kind::Punct('>') {
-            let Some(open) = angle_before(known, at - 1) else { return Vec::new() };
-            at = open;
+            at = angle_before(known, at - 1)?;
             // `Vec::<i32>::`, but also `Vec<i32>::` in a type.
             if at > 1 && before_is(code, &known[..at], ":") {
                 at -= 2;
@@ -140,15 +186,16 @@ pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
         }
         match at.checked_sub(1).map(|i| known[i]) {
             Some(t) if t.kind == Kind::Ident => out.push(code[t.range.clone()].to_owned()),
-            _ => return if out.is_empty() { out } else { out.into_iter().rev().collect() },
+            _ => break,
         }
         at -= 1;
         if at < 2 || !before_is(code, &known[..at], ":") || !before_is(code, &known[..at - 1], ":") {
-            out.reverse();
-            return out;
+            break;
         }
         at -= 2;
     }
+    out.reverse();
+    (!out.is_empty()).then_some((out, at))
 }
 
 /// What `<Type>` or `<Type as Trait>` names: the trait, or else the type.
@@ -233,7 +280,7 @@ fn without_bang<'a, 'b>(code: &str, known: &'a [&'b Token]) -> &'a [&'b Token] {
 }
 
 /// A field's name in a struct's literal or pattern: behind `{` or a comma, in braces behind a type's name.
-fn fields(code: &str, known: &[&Token]) -> Option<What> {
+pub fn fields(code: &str, known: &[&Token]) -> Option<What> {
     let last = known.last()?;
     if !matches!(last.kind, Kind::Open('{') | Kind::Punct(',')) {
         return None;
@@ -247,7 +294,7 @@ fn fields(code: &str, known: &[&Token]) -> Option<What> {
     let generic = open > 0 && known[open - 1].kind == Kind::Punct('>');
     let ahead = (path.len() * 3).checked_sub(2).and_then(|words| open.checked_sub(words));
     let item = ahead.and_then(|i| known[..i].last()).is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
-    if path.is_empty() || generic || item {
+    if path.is_empty() || generic || item || place::defines_a_variant(code, known, open) {
         return None;
     }
     if !path.last()?.starts_with(char::is_uppercase) {
@@ -269,23 +316,22 @@ fn fields(code: &str, known: &[&Token]) -> Option<What> {
     Some(What::Field(path, there))
 }
 
-/// Where the item begins whose braces open at a place.
-fn head_of(known: &[&Token], open: usize) -> usize {
-    let ends = |t: &&Token| matches!(t.kind, Kind::Open('{') | Kind::Close('}') | Kind::Punct(';'));
-    known[..open].iter().rposition(ends).map_or(0, |i| i + 1)
+/// An item that may begin there: in an `impl` of a trait one of the trait's.
+fn item(code: &str, known: &[&Token], body: Body) -> What {
+    defined(code, known, "").filter(|_| body == Body::Impl).unwrap_or(What::Item(body))
 }
 
 /// Behind a `fn` in an `impl` of a trait.
 fn defined(code: &str, known: &[&Token], word: &str) -> Option<What> {
     let text = |i: usize| &code[known[i].range.clone()];
     let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
-    let start = head_of(known, open);
+    let start = place::head_of(known, open);
     let of = (start..open).rev().find(|i| text(*i) == "for" && text(i + 1) != "<")?;
     let path = path_before(code, &known[start..of]);
     (text(start) == "impl" || text(start) == "unsafe").then_some(())?;
     let named = |i: usize| matches!(text(i), "fn" | "const" | "type") && known[i + 1].kind == Kind::Ident;
     let there = (open + 1..known.len().saturating_sub(1)).filter(|i| named(*i)).map(|i| text(i + 1).to_owned());
-    Some(What::Defined(path, word.to_owned(), there.collect())).filter(|_| matches!(word, "fn" | "const" | "type"))
+    Some(What::Defined(path, word.to_owned(), there.collect())).filter(|_| matches!(word, "" | "fn" | "const" | "type"))
 }
 
 /// Where a field or a variant of a type that is being defined is named.
@@ -293,7 +339,7 @@ fn names_a_field(code: &str, known: &[&Token]) -> bool {
     let text = |i: usize| &code[known[i].range.clone()];
     let Some(open) = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{')) else { return false };
     let word = |i: usize| matches!(text(i), "struct" | "enum" | "union") && known[i + 1].kind == Kind::Ident;
-    let defines = (head_of(known, open)..open).any(word);
+    let defines = (place::head_of(known, open)..open).any(word) || place::defines_a_variant(code, known, open);
     // Commas in a type's arguments part no fields.
     let angles = |t: &&&Token| t.kind == Kind::Punct('<');
     let closes = |t: &&&Token| t.kind == Kind::Punct('>');
@@ -302,19 +348,19 @@ fn names_a_field(code: &str, known: &[&Token]) -> bool {
     defines && even && matches!(text(known.len() - 1), "{" | "," | "pub")
 }
 
-/// Between a `let` or a `for` and what follows its pattern.
+/// Between a `let`, a `for` or a closure's `|` and what follows its pattern.
 fn in_pattern(code: &str, known: &[&Token]) -> bool {
+    let mut bars = 0;
     for (i, t) in known.iter().enumerate().rev() {
         match (t.kind, &code[t.range.clone()]) {
             (Kind::Ident, "let") => return true,
             // Not that of `impl A for B`.
-            (Kind::Ident, "for") => {
-                let start = head_of(known, i);
-                return !known[start..i].iter().any(|t| &code[t.range.clone()] == "impl");
-            }
+            (Kind::Ident, "for") => return place::heads(code, known, i) != Some("impl"),
             (Kind::Ident, "mut" | "ref") | (Kind::Open('(' | '[') | Kind::Close(_), _) => {}
             (Kind::Ident, word) if KEYWORDS.contains(&word) => return false,
-            (Kind::Ident, _) | (Kind::Punct(',' | '&' | '@' | '|'), _) => {}
+            (Kind::Punct('|'), _) if place::begins_closures_parameters(code, known, i) => return bars == 0,
+            (Kind::Punct('|'), _) => bars += 1,
+            (Kind::Ident, _) | (Kind::Punct(',' | '&' | '@'), _) => {}
             _ => return false,
         }
     }
@@ -443,26 +489,41 @@ mod tests {
             ("let p = Point { x: 1, ¦", What::Field(words(&["Point"]), words(&["x"])), ""),
             ("let p = nn::Opt { s¦", What::Field(words(&["nn", "Opt"]), vec![]), "s"),
             ("struct Point { ¦", What::Nothing, ""),
+            ("enum Shape { Point { x: f64, ¦", What::Nothing, ""),
             ("struct Point { x: i32, y¦", What::Nothing, "y"),
-            ("struct Point { x: HashMap<i32, S¦", What::Name, "S"),
+            ("struct Point { x: HashMap<i32, S¦", What::Type, "S"),
             ("let (a, So¦", What::Pattern, "So"),
             ("let a = So¦", What::Name, "So"),
             ("for a¦", What::Pattern, "a"),
             ("for a in So¦", What::Name, "So"),
-            ("impl A for So¦", What::Name, "So"),
+            ("impl A for So¦", What::Type, "So"),
+            ("v.iter().map(|So¦", What::Pattern, "So"),
+            ("v.iter().map(|a| So¦", What::Name, "So"),
+            ("let a = b || So¦", What::Name, "So"),
+            ("fn f(So¦", What::Pattern, "So"),
+            ("fn f<T>(a: T, So¦", What::Pattern, "So"),
+            ("fn f<So¦", What::Nothing, "So"),
+            ("impl a::Add for P { ¦", What::Defined(words(&["a", "Add"]), String::new(), vec![]), ""),
             (
                 "impl<T> a::Add<T> for P { fn x() {} fn ¦",
                 What::Defined(words(&["a", "Add"]), "fn".into(), words(&["x"])),
                 "",
             ),
             ("impl P { fn a¦", What::Nothing, "a"),
-            ("impl Point { f¦", What::Name, "f"),
+            ("impl Point { f¦", What::Item(Body::Impl), "f"),
             ("if x == y { f¦", What::Name, "f"),
             ("// x.¦", What::Nothing, ""),
             ("\"x.¦", What::Nothing, ""),
+            ("f(\"data/tr¦", What::File(3), "tr"),
+            ("std::fs::read(\"tr¦\")", What::File(15), "tr"),
+            ("let url = \"https://tr¦", What::Nothing, "tr"),
+            ("fn f<'a>(x: &'st¦", What::Lifetime, "'st"),
+            ("break 'ou¦", What::Label, "'ou"),
             ("format!(\"{to¦", What::Formatted, "to"),
             ("format!(\"{{to¦", What::Nothing, "to"),
             ("#[derive(De¦", What::Derive, "De"),
+            ("#[cfg(te¦", What::OneOf(CONDITIONS, "condition"), "te"),
+            ("macro_rules! m { ($x:ex¦", What::OneOf(FRAGMENTS, "fragment"), "ex"),
             ("let ¦", What::Nothing, ""),
             ("fn fo¦", What::Nothing, "fo"),
             ("let ü = ü.¦", What::Member, ""),

@@ -90,7 +90,13 @@ fn at_name(
             let world = whole("xlazy_name() {}".to_owned()).world;
             found(&world, &world.find(&path)?)
         }
-        What::Field(..) | What::Name | What::Formatted | What::Type | What::Attribute | What::Lint | What::Pattern => {
+        What::Field(..)
+        | What::Name
+        | What::Formatted
+        | What::Type
+        | What::OneOf(..)
+        | What::Pattern
+        | What::Arm(_) => {
             if let What::Field(path, _) = &at.what
                 && let Some(field) = of_literal(&whole("xlazy_name: 0".to_owned()).world, path, name)
             {
@@ -118,7 +124,8 @@ fn at_name(
             let ty = of_binding(typist, scope, names, code, word)?;
             Some(Bundle::text(format!("{name}: {ty}")))
         }
-        What::Nothing | What::Derive => {
+        What::File(_) | What::Lifetime | What::Label => None,
+        What::Nothing | What::Derive | What::Item(_) => {
             let around = whole(name.to_owned());
             found(&around.world, &around.world.find(&[name.to_owned()])?)
         }

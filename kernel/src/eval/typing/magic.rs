@@ -143,7 +143,7 @@ fn cached() -> BTreeMap<String, Vec<String>> {
 }
 
 /// Files that the path at the end of the line may be, of one kind alone where that is given, without its ending.
-fn files(line: &str, start: usize, ending: Option<&str>) -> Option<(usize, Vec<Word>)> {
+pub fn files(line: &str, start: usize, ending: Option<&str>) -> Option<(usize, Vec<Word>)> {
     let written = line.get(start..)?;
     let at = written.rfind('/').map_or(0, |i| i + 1);
     let folder = if at == 0 { Path::new(".") } else { Path::new(&written[..at]) };

@@ -1,6 +1,7 @@
 //! What is answered while a cell is typed: completion, signatures, documentation, and whether it is complete. Types come
 //! from rustc itself (`probe`); what a type has comes from a catalog of std's, the runtime's, the dependencies' and the
 //! cells' items.
+mod arms;
 mod bindings;
 mod catalog;
 pub mod complete;
@@ -9,6 +10,8 @@ mod generic;
 mod hollow;
 pub mod inspect;
 mod magic;
+mod names;
+mod place;
 pub mod probe;
 mod repair;
 mod runtime;

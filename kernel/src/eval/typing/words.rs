@@ -6,6 +6,15 @@ pub const KEYWORDS: &[&str] = &[
     "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while",
 ];
 
+/// What an item of a module begins with.
+pub const ITEMS: &[&str] = &[
+    "async", "const", "enum", "extern", "fn", "impl", "mod", "pub", "static", "struct", "trait", "type", "unsafe",
+    "use",
+];
+
+/// The same of an `impl` or a trait.
+pub const MEMBERS: &[&str] = &["async", "const", "fn", "pub", "type", "unsafe"];
+
 pub const DERIVES: &[&str] = &["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
 /// Types that the language has.
@@ -55,6 +64,87 @@ pub const LINTS: &[&str] = &[
     "unused_mut",
     "unused_parens",
     "unused_variables",
+];
+
+/// What `#[cfg(…)]` asks about.
+pub const CONDITIONS: &[&str] = &[
+    "all",
+    "any",
+    "debug_assertions",
+    "feature",
+    "not",
+    "panic",
+    "target_arch",
+    "target_endian",
+    "target_os",
+    "target_pointer_width",
+    "test",
+    "unix",
+    "windows",
+];
+
+/// How `#[repr(…)]` lays a type out.
+pub const LAYOUTS: &[&str] =
+    &["C", "align", "i8", "i16", "i32", "i64", "isize", "packed", "transparent", "u8", "u16", "u32", "u64", "usize"];
+
+/// What a macro's pattern takes.
+pub const FRAGMENTS: &[&str] = &[
+    "block",
+    "expr",
+    "ident",
+    "item",
+    "lifetime",
+    "literal",
+    "meta",
+    "pat",
+    "pat_param",
+    "path",
+    "stmt",
+    "tt",
+    "ty",
+    "vis",
+];
+
+/// Names that std's prelude brings, with their paths.
+pub const PRELUDE: &[&str] = &[
+    "std::vec::Vec",
+    "std::string::String",
+    "std::boxed::Box",
+    "std::option::Option",
+    "std::result::Result",
+    "std::option::Option::Some",
+    "std::option::Option::None",
+    "std::result::Result::Ok",
+    "std::result::Result::Err",
+    "std::iter::Iterator",
+    "std::iter::IntoIterator",
+    "std::iter::DoubleEndedIterator",
+    "std::iter::ExactSizeIterator",
+    "std::iter::Extend",
+    "std::iter::FromIterator",
+    "std::clone::Clone",
+    "std::default::Default",
+    "std::cmp::PartialEq",
+    "std::cmp::Eq",
+    "std::cmp::PartialOrd",
+    "std::cmp::Ord",
+    "std::convert::From",
+    "std::convert::Into",
+    "std::convert::TryFrom",
+    "std::convert::TryInto",
+    "std::convert::AsRef",
+    "std::convert::AsMut",
+    "std::marker::Copy",
+    "std::marker::Send",
+    "std::marker::Sync",
+    "std::marker::Sized",
+    "std::ops::Drop",
+    "std::ops::Fn",
+    "std::ops::FnMut",
+    "std::ops::FnOnce",
+    "std::string::ToString",
+    "std::borrow::ToOwned",
+    "std::mem::drop",
 ];
 
 /// Traits that so many types have that nobody looks for their methods first.

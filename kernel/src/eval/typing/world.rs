@@ -3,51 +3,10 @@ use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
 use super::generic::Parameters;
 use super::standard;
 use super::ty::{Bindings, Ty, bounds, last};
+use super::words::PRELUDE;
 use crate::eval::text::scan::{Kind as Token, tokens};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Names that std's prelude brings, with their paths.
-pub const PRELUDE: &[&str] = &[
-    "std::vec::Vec",
-    "std::string::String",
-    "std::boxed::Box",
-    "std::option::Option",
-    "std::result::Result",
-    "std::option::Option::Some",
-    "std::option::Option::None",
-    "std::result::Result::Ok",
-    "std::result::Result::Err",
-    "std::iter::Iterator",
-    "std::iter::IntoIterator",
-    "std::iter::DoubleEndedIterator",
-    "std::iter::ExactSizeIterator",
-    "std::iter::Extend",
-    "std::iter::FromIterator",
-    "std::clone::Clone",
-    "std::default::Default",
-    "std::cmp::PartialEq",
-    "std::cmp::Eq",
-    "std::cmp::PartialOrd",
-    "std::cmp::Ord",
-    "std::convert::From",
-    "std::convert::Into",
-    "std::convert::TryFrom",
-    "std::convert::TryInto",
-    "std::convert::AsRef",
-    "std::convert::AsMut",
-    "std::marker::Copy",
-    "std::marker::Send",
-    "std::marker::Sync",
-    "std::marker::Sized",
-    "std::ops::Drop",
-    "std::ops::Fn",
-    "std::ops::FnMut",
-    "std::ops::FnOnce",
-    "std::string::ToString",
-    "std::borrow::ToOwned",
-    "std::mem::drop",
-];
 
 /// How often `Deref` and references are followed, and how deep bounds are looked at.
 const DEEPEST: usize = 8;
@@ -481,6 +440,17 @@ impl World {
             }
         }
         out
+    }
+
+    /// What the parameters of a type stand for whose definition does not name them, as its own `impl`s do.
+    pub fn parameters_of(&self, ty: &Ty) -> Bindings {
+        let plain = |head: &Head| {
+            let is =
+                |a: &Ty| matches!(a, Ty::Path(name, inside) if inside.is_empty() && head.parameters.contains(name));
+            head.of_trait.is_none() && head.self_ty.args().iter().all(is)
+        };
+        let all = self.blocks_of(ty);
+        all.into_iter().find(|(_, head, _)| plain(head)).map(|(.., bound)| bound).unwrap_or_default()
     }
 
     /// Whether the bounds of an `impl` hold, as far as that is known.
