@@ -85,7 +85,9 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
         // `?x.le` asks about an expression.
         Segment::Command(line) => {
             let within = line.start <= cursor && cursor <= line.end;
-            asked(&code[line.clone()]).filter(|_| within).map(|at| line.start + at.start..line.start + at.end)
+            let text = &code[line.clone()];
+            let named = asked(text).or_else(|| Some(magic::rust(text)?..text.len()));
+            named.filter(|_| within).map(|at| line.start + at.start..line.start + at.end)
         }
     };
     blank_between(code, segments(code, &known).into_iter().filter_map(range))
@@ -116,13 +118,20 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
     if !is_typed(code) {
         return nothing;
     }
-    if let Some(line) = special(scope, code, cursor)
-        && let Some((start, words)) = magic::candidates(scope, &code[line.clone()])
-    {
-        let start = line.start + start;
-        let mut offers = Offers::of(&code[start..cursor]);
-        words.iter().for_each(|(text, kind, detail)| offers.add(0, text, kind, detail, ""));
-        return offers.end(start, cursor);
+    let mut asked = Vec::new();
+    if let Some(line) = special(scope, code, cursor) {
+        let text = &code[line.clone()];
+        match magic::candidates(scope, text) {
+            Some((_, words)) if magic::asks(text) => asked = words,
+            Some((start, words)) => {
+                let start = line.start + start;
+                let mut offers = Offers::of(&code[start..cursor]);
+                words.iter().for_each(|(text, kind, detail)| offers.add(0, text, kind, detail, ""));
+                return offers.end(start, cursor);
+            }
+            None if magic::rust(text).is_none() => return nothing,
+            None => {}
+        }
     }
     let all = code;
     let code = &rust(scope, all, cursor);
@@ -132,6 +141,9 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
     }
     let at = cursor::read(code, cursor);
     let mut offers = Offers::of(&code[at.word.clone()]);
+    if at.what == What::Name {
+        asked.iter().for_each(|(text, kind, detail)| offers.add(0, text, kind, detail, ""));
+    }
     let around = |instead| typist.around(scope, names, code, &at, instead);
     if let Some(there) = listed(code, &at)
         && let Some(path) = implemented(text_before(code, &at))

@@ -14,9 +14,21 @@ pub fn rust(line: &str) -> Option<usize> {
     if let Some(at) = asked(line) {
         return Some(at.start);
     }
-    let named = line.trim_start_matches('%');
-    let (name, args) = named.split_once(char::is_whitespace)?;
-    let magic = magics::find(name).filter(|m| matches!(m.takes, Takes::Rest) && m.name != "!")?;
+    // One that is being typed.
+    if line.starts_with("help") {
+        return Some(0);
+    }
+    let (name, args) = line.trim_start_matches(['%', ':']).split_once(char::is_whitespace)?;
+    if line.starts_with(':') {
+        let form = magics::COMMANDS.iter().find(|(form, _)| form[1..].split(' ').next() == Some(name));
+        let is_rust =
+            name == "t" || form.is_some_and(|(form, _)| form.ends_with("EXPRESSION") || form.ends_with("NAME"));
+        return is_rust.then_some(line.len() - args.len());
+    }
+    let is_rust = |m: &&magics::Magic| {
+        matches!(m.takes, Takes::Rest) && ["EXPRESSION", "CODE"].iter().any(|w| m.usage.contains(w))
+    };
+    let magic = magics::find(name).filter(|m| is_rust(m) || matches!(m.takes, Takes::Magic))?;
     let mut at = line.len() - args.len();
     // `%tpu` takes options and a chip first.
     if magic.usage.contains("EXPRESSION") && magic.name == "tpu" {
@@ -34,10 +46,16 @@ pub fn rust(line: &str) -> Option<usize> {
     Some(at)
 }
 
+/// Whether a line may go on with a name of Rust's as well as with one of the magics'.
+pub fn asks(line: &str) -> bool {
+    let name = line.trim_start_matches('%').split_once(char::is_whitespace).map(|(name, _)| name);
+    name.and_then(magics::find).is_some_and(|m| matches!(m.takes, Takes::Magic))
+}
+
 /// Where the word at the end of the line begins, and what it may be; `None` where it is Rust, or anything.
 pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
     if let Some(command) = line.strip_prefix(':') {
-        return Some(commands(line, command)).filter(|(_, words)| !words.is_empty() || command.starts_with("dep"));
+        return rust(line).is_none().then(|| commands(line, command));
     }
     if let Some(shell) = line.strip_prefix('!') {
         return files(line, shell.rfind(char::is_whitespace).map_or(1, |i| i + 2), None);
@@ -74,7 +92,15 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
             let words = plain(tpus::words().map(str::to_owned).collect());
             Some((start, words)).filter(|(_, words)| first && words.iter().any(|(w, ..)| w.starts_with(word)))
         }
-        (Takes::Rest, _) => None,
+        (Takes::Rest, _) if rust(line).is_some() => None,
+        (Takes::Rest, _) if magic.usage.contains("FILE") => files(line, start, None),
+        (Takes::Rest, _) => {
+            // What its forms have behind the name.
+            let first = |form: &str| form.split_whitespace().skip(1).find(|w| !w.starts_with('[')).map(str::to_owned);
+            let words = magic.usage.lines().filter_map(first).filter(|w| w.starts_with(|c: char| c.is_alphanumeric()));
+            Some((start, if before.is_empty() { plain(words.collect()) } else { Vec::new() }))
+        }
+        (Takes::Count(what), []) => Some((start, plain(vec![format!("{what}="), "off".to_owned()]))),
         (Takes::One("platform"), []) => Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()]))),
         _ => {
             let words = magics::candidates(line)?;
@@ -94,26 +120,49 @@ fn commands(line: &str, command: &str) -> (usize, Vec<Word>) {
     match name {
         "load" => files(line, line.len() - args.trim_start().len(), None).unwrap_or_default(),
         "dep" => dependencies(line, args),
+        "opt" if !args.contains(char::is_whitespace) => {
+            let levels = ["0", "1", "2", "3"].map(|level| (level.to_owned(), "argument", String::new()));
+            (line.len() - args.len(), levels.to_vec())
+        }
         _ => (line.len(), Vec::new()),
     }
 }
 
-/// Names of crates that are on this machine, or versions of one behind its quote.
+/// What a dependency's table may say.
+const KEYS: &[&str] = &["branch", "default-features", "features", "git", "package", "path", "rev", "tag", "version"];
+
+/// Names of crates that are on this machine, folders, and of a table its keys, or behind a quote a version or a folder.
 fn dependencies(line: &str, args: &str) -> (usize, Vec<Word>) {
     let cached = cached();
-    if let Some((name, written)) = args.split_once('=') {
-        let quote = written.rfind('"').filter(|_| written.matches('"').count() % 2 == 1);
-        let is_version = quote.is_some_and(|q| {
-            let before = written[..q].trim_end().trim_end_matches('=').trim_end();
-            before.is_empty() || before.ends_with("version")
-        });
-        let versions = cached.get(name.trim()).filter(|_| is_version);
-        let words = versions.into_iter().flatten().rev().map(|v| (v.clone(), "version", String::new())).collect();
-        return (line.len() - written.len() + quote.map_or(written.len(), |q| q + 1), words);
-    }
+    let folders = |start: usize| {
+        let (start, mut found) = files(line, start, None).unwrap_or_default();
+        found.retain(|(_, kind, _)| *kind == "folder");
+        (start, found)
+    };
     let start = line.len() - args.trim_start().len();
-    let newest = |versions: &Vec<String>| versions.last().cloned().unwrap_or_default();
-    (start, cached.iter().map(|(name, versions)| (name.clone(), "crate", newest(versions))).collect())
+    if args.trim_start().starts_with(['.', '/']) {
+        return folders(start);
+    }
+    let Some((name, written)) = args.split_once('=') else {
+        // The shortest first, which others are named after.
+        let mut names: Vec<_> = cached.into_iter().collect();
+        names.sort_by_key(|(name, _)| name.len());
+        let newest = |versions: Vec<String>| versions.last().cloned().unwrap_or_default();
+        return (start, names.into_iter().map(|(name, versions)| (name, "crate", newest(versions))).collect());
+    };
+    let Some(quote) = written.rfind('"').filter(|_| written.matches('"').count() % 2 == 1) else {
+        let word = line.rfind(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).map_or(0, |i| i + 1);
+        let is_key = line[..word].trim_end().ends_with(['{', ',']) && written.trim_start().starts_with('{');
+        let keys = KEYS.iter().filter(|_| is_key).map(|k| ((*k).to_owned(), "key", String::new()));
+        return (word, keys.collect());
+    };
+    let at = line.len() - written.len() + quote + 1;
+    let key = written[..quote].trim_end().trim_end_matches('=').trim_end();
+    if key.ends_with("path") {
+        return folders(at);
+    }
+    let versions = cached.get(name.trim()).filter(|_| key.is_empty() || key.ends_with("version"));
+    (at, versions.into_iter().flatten().rev().map(|v| (v.clone(), "version", String::new())).collect())
 }
 
 /// Crates that cargo has fetched, with their versions, the oldest first.
