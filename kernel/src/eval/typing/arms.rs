@@ -1,23 +1,13 @@
 //! What the arms of a `match` can match: the variants of what it is about, or of the part of it that the cursor is at.
 use super::catalog::{Kind, TypeDef};
-use super::complete::{Names, Typist};
-use super::cursor::{Cursor, What};
 use super::names::Offers;
 use super::place::Arm;
-use super::probe::METHOD;
-use super::scope::InScope;
 use super::ty::{Bindings, Ty, last};
 use super::words::PRELUDE;
 use super::world::{Found, World};
 
 /// Adds them in their order, as they are written where the cursor is.
-pub fn variants(offers: &mut Offers, typist: &Typist, scope: &InScope, names: Names, code: &str, arm: &Arm) {
-    // Asked as `(what it is about).method()`.
-    let (before, about) = (&code[..arm.head.start], &code[arm.head.start + "match".len()..arm.head.end]);
-    let at = Cursor { word: before.len()..before.len(), what: What::Member, import: false };
-    let around = typist.around(scope, names, before, &at, &format!("({}).{METHOD}()", about.trim()));
-    let Some(whole) = typist.receiver(scope, &around) else { return };
-    let world = &around.world;
+pub fn variants(offers: &mut Offers, world: &World, whole: Ty, arm: &Arm) {
     let part = arm.inside.iter().try_fold(whole, |ty, (path, field)| part(world, &ty, path, field));
     let Some(def) = part.and_then(|ty| definition(world, &ty)).filter(|d| d.kind == Kind::Enum) else { return };
     for v in def.members.iter().filter(|m| m.kind == Kind::Variant) {

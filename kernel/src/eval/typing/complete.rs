@@ -1,5 +1,6 @@
 //! Candidates for the word before the cursor.
 use super::arms;
+use super::before::{enclosing, path_at, path_before};
 use super::catalog::{Catalog, Entry, Kind, Member};
 use super::cursor::{self, Cursor, What};
 use super::generic::parameters;
@@ -54,7 +55,8 @@ impl Typist {
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
         let (text, block) = around.repaired.as_ref()?;
-        let printed = self.prober.receiver(scope.context.as_ref()?, scope, &hollowed(text, block, METHOD))?;
+        let printed =
+            self.prober.receiver(scope.context.as_ref()?, &scope.vars, &scope.open, &hollowed(text, block, METHOD))?;
         Ty::printed(&printed)
     }
 }
@@ -184,7 +186,13 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         }
         What::Pattern => patterns(&mut offers, &around("xlazy_name").world, scope, code, &at),
         What::Arm(arm) => {
-            arms::variants(&mut offers, typist, scope, names, code, arm);
+            // Asked as `(what it is about).method()`.
+            let (before, about) = (&code[..arm.head.start], &code[arm.head.start + "match".len()..arm.head.end]);
+            let end = Cursor { word: before.len()..before.len(), what: What::Member, import: false };
+            let asked = typist.around(scope, names, before, &end, &format!("({}).{METHOD}()", about.trim()));
+            if let Some(ty) = typist.receiver(scope, &asked) {
+                arms::variants(&mut offers, &asked.world, ty, arm);
+            }
             patterns(&mut offers, &around("xlazy_name").world, scope, code, &at);
         }
         What::Item(body) => items(&mut offers, &around("fn xlazy_name() {}").world, *body),
@@ -247,7 +255,7 @@ fn listed(code: &str, at: &Cursor) -> Option<Vec<String>> {
 /// Whether the path that ends there stands where a type does.
 fn in_type(before: &str) -> bool {
     with_tokens(before, |known| {
-        let path = known.len().checked_sub(2).and_then(|colons| cursor::path_at(before, &known[..colons]));
+        let path = known.len().checked_sub(2).and_then(|colons| path_at(before, &known[..colons]));
         path.is_some_and(|(_, start)| takes_type(before, &known[..start]))
     })
 }
@@ -343,12 +351,12 @@ fn whole(m: &Member) -> String {
 fn implemented(before: &str) -> Option<Vec<String>> {
     let all = tokens(before);
     let mut known: Vec<_> = all.iter().filter(|t| t.kind != Token::Comment).collect();
-    while let Some(open) = cursor::enclosing(&known) {
+    while let Some(open) = enclosing(&known) {
         let head = &known[..open];
         let start = head.iter().rposition(|t| matches!(&before[t.range.clone()], "impl" | "trait" | ";" | "}" | "{"));
         if start.is_some_and(|s| &before[head[s].range.clone()] == "impl") {
             let bounded = head.iter().rposition(|t| &before[t.range.clone()] == "where").filter(|w| Some(*w) > start);
-            let path = cursor::path_before(before, &head[..bounded.unwrap_or(head.len())]);
+            let path = path_before(before, &head[..bounded.unwrap_or(head.len())]);
             return Some(path).filter(|p| !p.is_empty());
         }
         known.truncate(open);

@@ -1,4 +1,5 @@
 //! What stands at the cursor, read from tokens: the code is still being typed.
+use super::before::{angle_before, before_is, enclosing, path_before};
 use super::place::{self, Arm, Body};
 use super::words::{ATTRIBUTES, CONDITIONS, FRAGMENTS, KEYWORDS, LAYOUTS, LINTS};
 use crate::eval::text::scan::{Kind, Token, tokens};
@@ -150,10 +151,6 @@ fn is_path(code: &str, known: &[&Token], from: usize, cursor: usize) -> bool {
     !text.contains(char::is_whitespace) && (text.contains('/') && !text.contains("//") || opens())
 }
 
-pub fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
-    known.last().is_some_and(|t| &code[t.range.clone()] == text)
-}
-
 /// Behind one dot: that of a range is no other, and `x.0.` ends like a number.
 fn is_dot(code: &str, known: &[&Token]) -> bool {
     let [.., last] = known else { return false };
@@ -167,59 +164,11 @@ fn is_dot(code: &str, known: &[&Token]) -> bool {
     }
 }
 
-/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`.
-pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
-    path_at(code, known).map(|(path, _)| path).unwrap_or_default()
-}
-
-/// The same, and where it begins.
-pub fn path_at(code: &str, known: &[&Token]) -> Option<(Vec<String>, usize)> {
-    let mut out = Vec::new();
-    let mut at = known.len();
-    loop {
-        if at > 0 && known[at - 1].kind == Kind::Punct('>') {
-            at = angle_before(known, at - 1)?;
-            // `Vec::<i32>::`, but also `Vec<i32>::` in a type.
-            if at > 1 && before_is(code, &known[..at], ":") {
-                at -= 2;
-            }
-        }
-        match at.checked_sub(1).map(|i| known[i]) {
-            Some(t) if t.kind == Kind::Ident => out.push(code[t.range.clone()].to_owned()),
-            _ => break,
-        }
-        at -= 1;
-        if at < 2 || !before_is(code, &known[..at], ":") || !before_is(code, &known[..at - 1], ":") {
-            break;
-        }
-        at -= 2;
-    }
-    out.reverse();
-    (!out.is_empty()).then_some((out, at))
-}
-
 /// What `<Type>` or `<Type as Trait>` names: the trait, or else the type.
 fn qualified(code: &str, known: &[&Token]) -> Option<Vec<String>> {
     let close = known.len().checked_sub(1).filter(|i| known[*i].kind == Kind::Punct('>'))?;
     let inside = &known[angle_before(known, close)? + 1..close];
     Some(path_before(code, inside)).filter(|path| !path.is_empty())
-}
-
-/// Where the `<` stands that belongs to a `>`.
-fn angle_before(known: &[&Token], close: usize) -> Option<usize> {
-    let mut depth = 0;
-    for i in (0..=close).rev() {
-        match known[i].kind {
-            Kind::Punct('>') if i == 0 || known[i - 1].kind != Kind::Punct('-') => depth += 1,
-            Kind::Punct('<') => depth -= 1,
-            Kind::Open('{') | Kind::Close('}') | Kind::Punct(';') => return None,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(i);
-        }
-    }
-    None
 }
 
 fn in_use(code: &str, known: &[&Token]) -> bool {
@@ -254,20 +203,6 @@ fn use_path(code: &str, known: &[&Token]) -> Vec<String> {
     path
 }
 
-/// The innermost bracket that is open at the end, and what stands behind it.
-pub fn enclosing(known: &[&Token]) -> Option<usize> {
-    let mut depth = 0;
-    for (i, t) in known.iter().enumerate().rev() {
-        match t.kind {
-            Kind::Close(_) => depth += 1,
-            Kind::Open(_) if depth == 0 => return Some(i),
-            Kind::Open(_) => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Between the parentheses of the attribute of that name.
 fn in_attribute(code: &str, known: &[&Token], name: &str) -> bool {
     let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('('));
@@ -279,28 +214,9 @@ fn without_bang<'a, 'b>(code: &str, known: &'a [&'b Token]) -> &'a [&'b Token] {
     if before_is(code, known, "!") { &known[..known.len() - 1] } else { known }
 }
 
-/// A field's name in a struct's literal or pattern: behind `{` or a comma, in braces behind a type's name.
-pub fn fields(code: &str, known: &[&Token]) -> Option<What> {
-    let last = known.last()?;
-    if !matches!(last.kind, Kind::Open('{') | Kind::Punct(',')) {
-        return None;
-    }
-    let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
-    let path = path_before(code, &known[..open]);
-    let begins = |t: &Token| {
-        matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
-    };
-    // A literal's type is written without its arguments, and behind no word that begins an item.
-    let generic = open > 0 && known[open - 1].kind == Kind::Punct('>');
-    let ahead = (path.len() * 3).checked_sub(2).and_then(|words| open.checked_sub(words));
-    let item = ahead.and_then(|i| known[..i].last()).is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
-    if path.is_empty() || generic || item || place::defines_a_variant(code, known, open) {
-        return None;
-    }
-    if !path.last()?.starts_with(char::is_uppercase) {
-        return None;
-    }
-    // Those that are there already.
+/// A field's name in a struct's literal or pattern, with those that are there already.
+fn fields(code: &str, known: &[&Token]) -> Option<What> {
+    let (path, open) = place::literal(code, known)?;
     let mut depth = 0;
     let mut there = Vec::new();
     for (i, t) in known.iter().enumerate().skip(open + 1) {

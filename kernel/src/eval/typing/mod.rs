@@ -2,6 +2,7 @@
 //! from rustc itself (`probe`); what a type has comes from a catalog of std's, the runtime's, the dependencies' and the
 //! cells' items.
 mod arms;
+mod before;
 mod bindings;
 mod catalog;
 pub mod complete;

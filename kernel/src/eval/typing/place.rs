@@ -1,6 +1,6 @@
 //! What may stand at the cursor: a type, a pattern's new name, an item; read from the tokens before it.
+use super::before::{before_is, enclosing, path_at, path_before};
 use super::bindings::begins_closure;
-use super::cursor::{before_is, enclosing, fields, path_at};
 use crate::eval::text::scan::{Kind, Token};
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub fn takes_type(code: &str, known: &[&Token]) -> bool {
 /// Whether the colon behind these says of what type something is, and not what a field's value is.
 fn annotated(code: &str, before: &[&Token]) -> bool {
     match before.split_last() {
-        Some((name, ahead)) if name.kind == Kind::Ident => fields(code, ahead).is_none(),
+        Some((name, ahead)) if name.kind == Kind::Ident => literal(code, ahead).is_none(),
         Some((t, _)) => matches!(t.kind, Kind::Close(_) | Kind::Punct('>')),
         None => false,
     }
@@ -135,6 +135,31 @@ pub fn head_of(known: &[&Token], at: usize) -> usize {
         }
     }
     0
+}
+
+/// The path of the struct or variant of whose literal or pattern a field is named, and where its braces open: behind `{` or a
+/// comma, in braces behind a type's name.
+pub fn literal(code: &str, known: &[&Token]) -> Option<(Vec<String>, usize)> {
+    let last = known.last()?;
+    if !matches!(last.kind, Kind::Open('{') | Kind::Punct(',')) {
+        return None;
+    }
+    let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
+    let path = path_before(code, &known[..open]);
+    let begins = |t: &Token| {
+        matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
+    };
+    // A literal's type is written without its arguments, and behind no word that begins an item.
+    let generic = open > 0 && known[open - 1].kind == Kind::Punct('>');
+    let ahead = (path.len() * 3).checked_sub(2).and_then(|words| open.checked_sub(words));
+    let item = ahead.and_then(|i| known[..i].last()).is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
+    if path.is_empty() || generic || item || defines_a_variant(code, known, open) {
+        return None;
+    }
+    if !path.last()?.starts_with(char::is_uppercase) {
+        return None;
+    }
+    Some((path, open))
 }
 
 /// Whether the fields of a variant are defined in the braces that open at a place.

@@ -1,6 +1,5 @@
 //! Asks rustc for the type of a receiver: the cell's text with a method at the cursor that no type has, compiled as far as
 //! types go. rustc names the type in its error, whatever else is wrong with the cell.
-use super::scope::InScope;
 use crate::eval::generate::code::{self as generate, Plan};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
@@ -24,6 +23,9 @@ pub const METHOD: &str = "xlazy_method";
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Answers that are kept.
 const MOST: usize = 400;
+
+/// Variables whose type is open, with the statements that make them.
+pub type Lets = [(String, String)];
 
 /// What rustc has to be told besides the cell.
 #[derive(Clone)]
@@ -57,8 +59,8 @@ impl Prober {
     }
 
     /// The type of what [`METHOD`] is called on, as rustc prints it.
-    pub fn receiver(&self, context: &Context, scope: &InScope, cell: &str) -> Option<String> {
-        let source = source(context, scope, cell);
+    pub fn receiver(&self, context: &Context, vars: &[Var], open: &Lets, cell: &str) -> Option<String> {
+        let source = source(context, vars, open, cell);
         if let Some(known) = self.state().known.get(&source) {
             return known.clone();
         }
@@ -122,13 +124,13 @@ fn start(context: &Context) -> Option<Check> {
 }
 
 /// The cell as a function whose parameters are the variables that it mentions; those whose type is open begin it.
-fn source(context: &Context, scope: &InScope, cell: &str) -> String {
+fn source(context: &Context, vars: &[Var], open: &Lets, cell: &str) -> String {
     let mut out = Source::default();
     let mut mentioned = mentions(cell);
-    let open: Vec<&str> =
-        scope.open.iter().filter(|(name, _)| mentioned.contains(name)).map(|(_, text)| text.as_str()).collect();
-    open.iter().for_each(|text| mentioned.extend(mentions(text)));
-    let vars: Vec<&Var> = scope.vars.iter().filter(|v| !scope.open.iter().any(|(name, _)| *name == v.name)).collect();
+    let vars: Vec<&Var> = vars.iter().filter(|v| !open.iter().any(|(name, _)| *name == v.name)).collect();
+    let lets: Vec<&str> =
+        open.iter().filter(|(name, _)| mentioned.contains(name)).map(|(_, text)| text.as_str()).collect();
+    lets.iter().for_each(|text| mentioned.extend(mentions(text)));
     let (text, plan) = (Arc::new(CellText::new(0, "")), Plan::default());
     let names = vars.iter().map(|v| &v.name).filter(|name| mentioned.contains(*name));
     let mut parsed = Parsed::default();
@@ -146,7 +148,7 @@ fn source(context: &Context, scope: &InScope, cell: &str) -> String {
     format!(
         "{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{}\n{cell}\n; loop {{}}\n}}\n",
         out.text,
-        open.join("\n")
+        lets.join("\n")
     )
 }
 
