@@ -9,8 +9,8 @@ use super::repair::repaired;
 use super::runtime;
 use super::scope::InScope;
 use super::ty::{Ty, last};
-use super::words::{ATTRIBUTES, COMMON, DERIVES, KEYWORDS, LINTS, PRIMITIVES};
-use super::world::{Found, Having, PRELUDE, World};
+use super::words::{ATTRIBUTES, COMMON, DERIVES, KEYWORDS, LINTS, PRELUDE, PRIMITIVES};
+use super::world::{Found, Having, World};
 use crate::engine::{Candidate, Completions};
 use crate::eval::parse::segments::{Segment, asked, blank_between, segments};
 use crate::eval::text::depth;
@@ -52,9 +52,12 @@ impl Typist {
 
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
-        let (text, _) = around.repaired.as_ref()?;
-        let printed = self.prober.receiver(scope.context.as_ref()?, &scope.vars, text)?;
-        Ty::printed(&printed)
+        self.type_in(scope, &around.repaired.as_ref()?.0)
+    }
+
+    /// The type that [`METHOD`] is called on in a cell's text.
+    pub fn type_in(&self, scope: &InScope, text: &str) -> Option<Ty> {
+        Ty::printed(&self.prober.receiver(scope.context.as_ref()?, &scope.vars, text)?)
     }
 }
 
@@ -81,6 +84,8 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
             let rust = magic::rust(&code[line.clone()]).filter(|_| within);
             rust.map(|at| line.start + at..line.end).or(body)
         }
+        // It may go on as another name.
+        Segment::Command(line) if code[line.clone()].trim() == "help" => Some(line),
         // `?x.le` asks about an expression.
         Segment::Command(line) => {
             let within = line.start <= cursor && cursor <= line.end;
@@ -91,7 +96,7 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
 }
 
 /// The line of a magic, or of a command, that the cursor is in.
-fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range<usize>> {
+pub fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range<usize>> {
     let known = |name: &str| scope.knows(name);
     let start = code[..cursor].rfind('\n').map_or(0, |i| i + 1);
     // A colon alone is no command yet.
@@ -319,27 +324,8 @@ fn implemented(before: &str) -> Option<Vec<String>> {
 }
 
 fn fields(offers: &mut Offers, world: &World, path: &[String], there: &[String]) {
-    match world.find(path) {
-        Some(Found::Type(path)) => {
-            let def = world.def(&path);
-            let target = def.and_then(|d| d.target.as_ref()).and_then(|t| world.type_of(t));
-            for m in target.or(def).iter().flat_map(|d| &d.members).filter(|m| m.kind == Kind::Field) {
-                if !there.contains(&m.name) {
-                    offers.add(1, &m.name, "field", &m.signature, &m.doc);
-                }
-            }
-        }
-        Some(Found::Member(_, variant)) => {
-            let named = format!("enum E {{ {} }}", variant.signature);
-            let Ok(parsed) = syn::parse_str::<syn::ItemEnum>(&named) else { return };
-            for f in parsed.variants.iter().flat_map(|v| &v.fields) {
-                let (Some(name), ty) = (&f.ident, Ty::of(&f.ty)) else { continue };
-                if !there.contains(&name.to_string()) {
-                    offers.add(1, &name.to_string(), "field", &format!("{name}: {ty}"), "");
-                }
-            }
-        }
-        _ => {}
+    for m in world.fields_of(path).iter().filter(|m| !there.contains(&m.name)) {
+        offers.add(1, &m.name, "field", &m.signature, &m.doc);
     }
 }
 

@@ -80,9 +80,8 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
         _ if import => What::Path(use_path(code, &known)),
         Some(t) if is_dot(code, &known) && text(t).ends_with('.') => What::Member,
         Some(t) if text(t) == ":" && before_is(code, &known[..known.len() - 1], ":") => {
-            let before = &known[..known.len() - 2];
-            match path_before(code, before) {
-                path if path.is_empty() => qualified(code, before).map_or(What::Nothing, What::Path),
+            match path_before(code, &known[..known.len() - 2]) {
+                path if path.is_empty() => What::Nothing,
                 path => What::Path(path),
             }
         }
@@ -125,13 +124,19 @@ fn is_dot(code: &str, known: &[&Token]) -> bool {
     }
 }
 
-/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`.
+/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`. What `<Type as Trait>` names is the trait,
+/// or else the type.
 pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
     let mut out = Vec::new();
     let mut at = known.len();
     loop {
         if at > 0 && known[at - 1].kind == Kind::Punct('>') {
             let Some(open) = angle_before(known, at - 1) else { return Vec::new() };
+            let colons = open > 1 && before_is(code, &known[..open], ":") && before_is(code, &known[..open - 1], ":");
+            if open == 0 || known[open - 1].kind != Kind::Ident && !colons {
+                let qualified = path_before(code, &known[open + 1..at - 1]);
+                return qualified.into_iter().chain(out.into_iter().rev()).collect();
+            }
             at = open;
             // `Vec::<i32>::`, but also `Vec<i32>::` in a type.
             if at > 1 && before_is(code, &known[..at], ":") {
@@ -140,7 +145,7 @@ pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
         }
         match at.checked_sub(1).map(|i| known[i]) {
             Some(t) if t.kind == Kind::Ident => out.push(code[t.range.clone()].to_owned()),
-            _ => return if out.is_empty() { out } else { out.into_iter().rev().collect() },
+            _ => return out.into_iter().rev().collect(),
         }
         at -= 1;
         if at < 2 || !before_is(code, &known[..at], ":") || !before_is(code, &known[..at - 1], ":") {
@@ -149,13 +154,6 @@ pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
         }
         at -= 2;
     }
-}
-
-/// What `<Type>` or `<Type as Trait>` names: the trait, or else the type.
-fn qualified(code: &str, known: &[&Token]) -> Option<Vec<String>> {
-    let close = known.len().checked_sub(1).filter(|i| known[*i].kind == Kind::Punct('>'))?;
-    let inside = &known[angle_before(known, close)? + 1..close];
-    Some(path_before(code, inside)).filter(|path| !path.is_empty())
 }
 
 /// Where the `<` stands that belongs to a `>`.
@@ -357,7 +355,8 @@ pub fn call(code: &str, cursor: usize) -> Option<Call> {
     loop {
         let open = enclosing(inside)?;
         let before = &inside[..open];
-        if inside[open].kind == Kind::Open('(')
+        // A macro may take brackets or braces.
+        if (inside[open].kind == Kind::Open('(') || before_is(code, before, "!"))
             && let Some(found) = called(code, before)
         {
             return Some(Call { argument: commas(&known[open + 1..]), ..found });
@@ -485,6 +484,10 @@ mod tests {
         assert_eq!(of("nn::Linear::new(g(1, 2), ¦"), want("new", false, "nn::Linear::new", 1));
         assert_eq!(of("v.iter().map(|x| f(x, [1, 2], (¦"), want("f", false, "f", 2));
         assert_eq!(of("v.collect::<Vec<_>>(¦"), want("collect", true, "", 0));
+        assert_eq!(of("<Guitar as a::Plays>::play(&mut g, ¦"), want("play", false, "a::Plays::play", 1));
+        assert_eq!(of("<Vec<u8>>::with_capacity(¦"), want("with_capacity", false, "Vec::with_capacity", 0));
+        assert_eq!(of("vec![1; ¦"), want("vec", false, "vec", 0));
+        assert_eq!(of("a != [¦"), None);
         assert_eq!(of("if (¦"), None);
         assert_eq!(of("fn f(¦"), None);
     }

@@ -1,17 +1,23 @@
 //! What is answered while a cell is typed: completion, signatures, documentation, and whether it is complete. Types come
 //! from rustc itself (`probe`); what a type has comes from a catalog of std's, the runtime's, the dependencies' and the
 //! cells' items.
+mod asked;
 mod bindings;
+mod call;
 mod catalog;
 pub mod complete;
 mod cursor;
 mod generic;
 pub mod inspect;
+mod items;
+mod macros;
 mod magic;
+mod page;
 pub mod probe;
 mod repair;
 mod runtime;
 pub mod scope;
+mod sites;
 mod source;
 mod standard;
 mod ty;

@@ -22,8 +22,10 @@ pub fn catalog(names: &Value) -> Catalog {
         if owner.starts_with(char::is_uppercase) || kind == "impl" {
             continue;
         }
-        let module = if owner.is_empty() { CRATE.to_owned() } else { format!("{CRATE}::{owner}") };
         let kind = Kind::of_word(&kind).unwrap_or(Kind::Function);
+        // A macro is the whole crate's, whatever module writes it.
+        let root = owner.is_empty() || kind == Kind::Macro;
+        let module = if root { CRATE.to_owned() } else { format!("{CRATE}::{owner}") };
         let said = if signature.is_empty() { String::new() } else { format!("fn {signature}") };
         add_module(&mut out, &module);
         if matches!(kind, Kind::Struct | Kind::Enum | Kind::Trait) {

@@ -1,52 +1,12 @@
 //! All catalogs at once, with what a cell has in scope: what a path leads to, and what a type has.
 use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
 use super::generic::Parameters;
+use super::source::doc_of;
 use super::ty::{Bindings, Ty, bounds, last};
+use super::words::{PRELUDE, PRIMITIVES};
 use crate::eval::text::scan::{Kind as Token, tokens};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Names that std's prelude brings, with their paths.
-pub const PRELUDE: &[&str] = &[
-    "std::vec::Vec",
-    "std::string::String",
-    "std::boxed::Box",
-    "std::option::Option",
-    "std::result::Result",
-    "std::option::Option::Some",
-    "std::option::Option::None",
-    "std::result::Result::Ok",
-    "std::result::Result::Err",
-    "std::iter::Iterator",
-    "std::iter::IntoIterator",
-    "std::iter::DoubleEndedIterator",
-    "std::iter::ExactSizeIterator",
-    "std::iter::Extend",
-    "std::iter::FromIterator",
-    "std::clone::Clone",
-    "std::default::Default",
-    "std::cmp::PartialEq",
-    "std::cmp::Eq",
-    "std::cmp::PartialOrd",
-    "std::cmp::Ord",
-    "std::convert::From",
-    "std::convert::Into",
-    "std::convert::TryFrom",
-    "std::convert::TryInto",
-    "std::convert::AsRef",
-    "std::convert::AsMut",
-    "std::marker::Copy",
-    "std::marker::Send",
-    "std::marker::Sync",
-    "std::marker::Sized",
-    "std::ops::Drop",
-    "std::ops::Fn",
-    "std::ops::FnMut",
-    "std::ops::FnOnce",
-    "std::string::ToString",
-    "std::borrow::ToOwned",
-    "std::mem::drop",
-];
 
 /// How often `Deref` and references are followed, and how deep bounds are looked at.
 const DEEPEST: usize = 8;
@@ -223,7 +183,7 @@ impl World {
         Some(Found::Member(inside, member))
     }
 
-    fn follow_parent(&self, parent: &str, depth: usize) -> Option<Found> {
+    pub(super) fn follow_parent(&self, parent: &str, depth: usize) -> Option<Found> {
         if parent.is_empty() { Some(Found::Module(String::new())) } else { self.follow(parent, depth + 1) }
     }
 
@@ -235,7 +195,7 @@ impl World {
     }
 
     /// What the first word of a path may be, the nearest first.
-    fn roots(&self, name: &str) -> Vec<String> {
+    pub(super) fn roots(&self, name: &str) -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         if self.entries("").iter().any(|e| e.name == name) {
             out.push(name.to_owned());
@@ -250,9 +210,22 @@ impl World {
         if self.entries("std").iter().any(|e| e.name == name && e.kind == Kind::Macro) {
             out.push(format!("std::{name}"));
         }
-        let primitive = format!("primitive::{name}");
-        out.extend(self.def(&primitive).is_some().then_some(primitive));
+        // Slices and pointers have pages as well, but no names.
+        out.extend(PRIMITIVES.contains(&name).then(|| format!("primitive::{name}")));
         out
+    }
+
+    /// The fields of the struct or of the variant that a path leads to.
+    pub fn fields_of(&self, path: &[String]) -> Vec<Member> {
+        let of = |def: &TypeDef| def.members.iter().filter(|m| m.kind == Kind::Field).cloned().collect();
+        match self.find(path) {
+            Some(Found::Type(path)) => {
+                let def = self.def(&path);
+                def.and_then(|d| d.target.as_ref()).and_then(|t| self.type_of(t)).or(def).map(of).unwrap_or_default()
+            }
+            Some(Found::Member(_, variant)) => fields_of_variant(&variant.signature),
+            _ => Vec::new(),
+        }
     }
 
     /// What a type's path can be followed by: variants, functions, constants, methods.
@@ -547,10 +520,21 @@ fn as_entry(path: &str, m: &Member) -> Entry {
     Entry { name: m.name.clone(), kind: m.kind, signature: m.signature.clone(), doc: m.doc.clone(), elsewhere }
 }
 
-/// The first of each name.
+/// The first of each name, which a field may share with what is called.
 fn unique(all: Vec<Having>) -> Vec<Having> {
     let mut seen = HashSet::new();
-    all.into_iter().filter(|h| seen.insert(h.member.name.clone())).collect()
+    all.into_iter().filter(|h| seen.insert((h.member.name.clone(), h.member.kind == Kind::Field))).collect()
+}
+
+fn fields_of_variant(signature: &str) -> Vec<Member> {
+    let parsed = syn::parse_str::<syn::ItemEnum>(&format!("enum E {{ {signature} }}"));
+    let fields = parsed.iter().flat_map(|e| &e.variants).flat_map(|v| &v.fields);
+    let field = |f: &syn::Field| {
+        let name = f.ident.as_ref()?.to_string();
+        let (signature, doc) = (format!("{name}: {}", Ty::of(&f.ty)), doc_of(&f.attrs));
+        Some(Member { name, kind: Kind::Field, signature, doc })
+    };
+    fields.filter_map(field).collect()
 }
 
 /// A member with parameters replaced by what they stand for.
