@@ -11,6 +11,7 @@ One line each, its first letter says what it is (`#`: a comment):
   I header            an `impl` block's head; its members follow, where they are not the trait's
   = Type              what the type of the `impl Deref` above leads to
   P names             primitive types; the members that follow are theirs
+  K word              a keyword
   d text              a line of documentation of what stands above: the first paragraph, and the first short example
 """
 import html
@@ -61,7 +62,9 @@ HEADER = re.compile(
 def plain(text):
     text = re.sub(r'<span class="since".*?</span>', "", text)
     text = html.unescape(re.sub(r"<[^>]*>", "", text.replace("</div>", " ").replace('<div class="where">', " ")))
-    return re.sub(r"\s+", " ", text.replace("ⓘ", "")).strip()
+    text = re.sub(r"\s+", " ", text.replace("ⓘ", "")).strip()
+    # Arguments on lines of their own, on one.
+    return re.sub(r",? ([)\]])", r"\1", re.sub(r"([(\[]) ", r"\1", text))
 
 
 def member(text):
@@ -83,6 +86,7 @@ def documented(line, doc):
 
 
 LONGEST_EXAMPLE = 14
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARKS = {"code": "`", "em": "*", "strong": "**", "i": "*", "b": "**"}
 
 
@@ -99,7 +103,10 @@ def said(text, start):
     if not paragraph:
         return ""
     mark = lambda m: MARKS.get(m[1], "")
-    words = re.sub(r"<sup.*?</sup>", "", paragraph[1], flags=re.S)
+    # Powers; what else is written so leads to footnotes.
+    raised = lambda m: m[1].translate(RAISED) if m[1].isdigit() else m[1] if m[1] == "th" else f"^{m[1]}"
+    words = re.sub(r"<sup>(.*?)</sup>", raised, paragraph[1], flags=re.S)
+    words = re.sub(r"<sup .*?</sup>", "", words, flags=re.S)
     words = html.unescape(re.sub(r"</?(\w+)[^>]*>", mark, words))
     out = re.sub(r"\s+", " ", words).strip()
     for example in re.finditer(r'<pre class="rust rust-example-rendered"><code>(.*?)</code></pre>', block, re.S):
@@ -193,6 +200,7 @@ def main():
     shared = defaultdict(list)
     shared_docs = {}
     aboves = {}
+    keywords = []
 
     def put(line, doc=None):
         out.append(str(line))
@@ -215,6 +223,10 @@ def main():
                 if inner not in LEFT_OUT and stable((child / "index.html").read_text(errors="ignore")):
                     lines.append(documented(f". mod {child.name}", top((child / "index.html").read_text(errors="ignore"))))
                 continue
+            keyword = re.fullmatch(r"keyword\.(\w+)\.html", child.name)
+            if keyword:
+                keywords.append((keyword[1].replace("SelfTy", "Self"), top(child.read_text(errors="ignore"))))
+                continue
             found = re.fullmatch(r"(struct|enum|union|trait|fn|macro|constant|static|type|primitive)\.(\w+)\.html", child.name)
             if not found or found[1] == "macro" and relative != ".":
                 continue
@@ -230,11 +242,13 @@ def main():
                 heads = [(h, ms, at) for h, ms, at in impls]
                 if name in NUMBERS:
                     for m in dict.fromkeys(members):
-                        key = re.sub(rf"\b{name}\b", "Self", m)
+                        # The commonest types' words for all, but where they are of the type's own numbers.
+                        general = lambda text: re.sub(rf"(?:\b|(?<=\d)|(?<=\d_)){name}\b", "Self", text)
+                        doc = general(getattr(m, "doc", ""))
+                        key = (general(m), doc if m.startswith("const ") else "")
                         shared[key].append(name)
-                        # The commonest types' words for all.
                         if name in ("i32", "u32", "f64") or key not in shared_docs:
-                            shared_docs[key] = getattr(m, "doc", "")
+                            shared_docs[key] = doc
                     heads = [(h, ms, at) for h, ms, at in heads if at == "trait"]
                 types.append((kind, name, f"primitive::{name}", own, heads, top(text)))
                 continue
@@ -287,11 +301,13 @@ def main():
                         if "fn " in m or m.startswith("const "):
                             put(("c " if m.startswith("const ") else "m ") + m, getattr(m, "doc", ""))
     last = None
-    for names, line in sorted(((tuple(n), m) for m, n in shared.items()), key=lambda x: x[0]):
+    for names, key in sorted(((tuple(n), m) for m, n in shared.items()), key=lambda x: x[0]):
         if names != last:
             out.append(f"P {' '.join(names)}")
         last = names
-        put(("c " if line.startswith("const ") else "m ") + line, shared_docs[line])
+        put(("c " if key[0].startswith("const ") else "m ") + key[0], shared_docs[key])
+    for word, doc in keywords:
+        put(f"K {word}", doc)
     # For any type at all, as long as its bounds hold.
     out.append("M blanket")
     for head in sorted(blankets):

@@ -135,6 +135,18 @@ fn inspected(kernel: &mut Kernel, marked_code: &str) -> String {
     reply["content"]["data"]["text/plain"].as_str().unwrap_or("nothing").to_owned()
 }
 
+/// Asks about places in code, each with a part of what is to be shown.
+fn shows(kernel: &mut Kernel, wanted: &[(&str, &str)]) {
+    let mut missed = Vec::new();
+    for (code, says) in wanted {
+        let found = inspected(kernel, code);
+        if !found.contains(says) {
+            missed.push(format!("{code} wants {says:?}\n    has {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
 #[test]
 fn signatures_types_and_documentation() {
     let mut kernel = kernel();
@@ -147,60 +159,204 @@ fn signatures_types_and_documentation() {
         &mut kernel,
         "let p = Point::new(1.0); let v = vec![1u8]; let t = Tensor::ones([2, 2]); let layer = nn::Linear::new(1, 1);",
     );
-    let mut missed = Vec::new();
-    for (code, says) in [
-        ("double(1.0, ¦", "fn double(x: f64, times: usize) -> f64\n                  ^^^^^^^^^^^^\n\nDoubles."),
-        ("p.scale(1.0, ¦)", "twice: bool) -> f64\n                         ^^^^^^^^^^^\n\nMakes it larger."),
-        ("Point::new(¦)", "Point\nfn new(x: f64) -> Point\n       ^^^^^^"),
-        ("v.insert(0, ¦", "element: u8"),
-        ("v.ins¦ert(0, 1)", "Vec\nfn insert(&mut self, index: usize, element: u8)"),
-        ("v.iter().map(|b| b.pow(¦", "fn pow(self, exp: u32) -> u8"),
-        ("t.matm¦ul(&t)", "torch"),
-        ("t.softmax(¦", "dim"),
-        ("nn::Linear::new(3, ¦", "out_features"),
-        ("p¦", "p: Point"),
-        ("Poin¦t", "A point."),
-        ("let n = v.len();⏎n¦", "n: usize"),
-        ("let n = v.iter().map(|b| b + 1).collect::<Vec<_>>();⏎n¦.len()", "n: Vec<u8>"),
-        ("p.sc¦ale(1.0, true)", "Point\nfn scale"),
-        ("p.matmu¦l(1.0)", "nothing"),
-        // Of std's, from the table that the toolchain's documentation makes.
-        ("v.pu¦sh(1)", "Appends an element to the back of a collection.\n\n```rust\nlet mut vec = vec![1, 2];"),
-        ("v.iter().ma¦p(|b| b)", "Takes a closure"),
-        ("2.0f64.sq¦rt()", "fn sqrt(self) -> f64\n\nReturns the square root"),
-        ("Ve¦c::<u8>::new()", "A contiguous growable array type"),
-        ("Opt¦ion::Some(1)", "enum Option {\n    None,\n    Some(T),\n}"),
-        ("CrossEntropyOpt¦ions::default()", "label_smoothing: f64,\n"),
-        ("std::f64::consts::P¦I", "Archimedes"),
-        ("HashM¦ap::<u8, u8>::new()", "struct HashMap\nuse std::collections::HashMap;\n\nA hash map"),
-        ("ve¦c![1, 2]", "macro vec"),
-        ("let z¦ = t.sum().item();", "z: f64"),
-        ("Plot::new(\"a\").line(¦", "name: &str"),
-        ("help(v.pu¦sh)", "Appends an element"),
-        ("?v.pu¦sh", "Appends an element"),
-        ("std::fs::read_to_str¦ing(\"a\")", "fn read_to_string"),
-        ("Vec::with_capa¦city(1)", "fn with_capacity(capacity: usize)"),
-        ("Some¦(1)", "Some(T)"),
-        ("nosuch(¦", "nothing"),
-        ("sca¦n(f, &t, &t)", "jax.lax.scan"),
-        ("displa¦y(&t)", "Shows a value"),
-        ("progres¦s(0..3)", "fn progress"),
-        ("cat(¦", "tensors"),
-        ("Point { x¦: 1.0 }", "x: f64"),
-        ("let add = |a: i32| a + 1;⏎add(¦", "add: "),
-        ("println¦!(\"\")", "println"),
-        ("assert_eq!(¦", "assert_eq!(left, right, message…)\n           ^^^^"),
-        ("assert_eq!(1 + 1, ¦", "assert_eq!(left, right, message…)\n                 ^^^^^"),
-        ("optim::SGD::new(layer.parameters(), 0.1).momentum(¦", "momentum: f64"),
-        ("t.sqr¦t()", "`tensor([4.0, 9.0]).sqrt()` is `[2., 3.]`"),
-        ("struct Metres(f64);⏎Metres(¦", "f64"),
-    ] {
-        let found = inspected(&mut kernel, code);
-        if !found.contains(says) {
-            missed.push(format!("{code} wants {says:?}\n    has {found:?}"));
-        }
-    }
-    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    shows(
+        &mut kernel,
+        &[
+            ("double(1.0, ¦", "fn double(x: f64, times: usize) -> f64\n                  ^^^^^^^^^^^^\n\nDoubles."),
+            ("p.scale(1.0, ¦)", "twice: bool) -> f64\n                         ^^^^^^^^^^^\n\nMakes it larger."),
+            ("Point::new(¦)", "Point\nfn new(x: f64) -> Point\n       ^^^^^^"),
+            ("v.insert(0, ¦", "element: u8"),
+            ("v.ins¦ert(0, 1)", "Vec\nfn insert(&mut self, index: usize, element: u8)"),
+            ("v.iter().map(|b| b.pow(¦", "fn pow(self, exp: u32) -> u8"),
+            ("t.matm¦ul(&t)", "torch"),
+            ("t.softmax(¦", "dim"),
+            ("nn::Linear::new(3, ¦", "out_features"),
+            ("p¦", "p: Point"),
+            ("Poin¦t", "A point."),
+            ("let n = v.len();⏎n¦", "n: usize"),
+            ("let n = v.iter().map(|b| b + 1).collect::<Vec<_>>();⏎n¦.len()", "n: Vec<u8>"),
+            ("p.sc¦ale(1.0, true)", "Point\nfn scale"),
+            ("p.matmu¦l(1.0)", "nothing"),
+            // Of std's, from the table that the toolchain's documentation makes.
+            ("v.pu¦sh(1)", "Appends an element to the back of a collection.\n\n```rust\nlet mut vec = vec![1, 2];"),
+            ("v.iter().ma¦p(|b| b)", "Takes a closure"),
+            ("2.0f64.sq¦rt()", "fn sqrt(self) -> f64\n\nReturns the square root"),
+            ("Ve¦c::<u8>::new()", "A contiguous growable array type"),
+            ("Opt¦ion::Some(1)", "enum Option {\n    None,\n    Some(T),\n}"),
+            ("CrossEntropyOpt¦ions::default()", "label_smoothing: f64,\n"),
+            ("std::f64::consts::P¦I", "Archimedes"),
+            ("HashM¦ap::<u8, u8>::new()", "struct HashMap\nuse std::collections::HashMap;\n\nA hash map"),
+            ("ve¦c![1, 2]", "macro vec"),
+            ("let z¦ = t.sum().item();", "z: f64"),
+            ("Plot::new(\"a\").line(¦", "name: &str"),
+            ("help(v.pu¦sh)", "Appends an element"),
+            ("?v.pu¦sh", "Appends an element"),
+            ("std::fs::read_to_str¦ing(\"a\")", "fn read_to_string"),
+            ("Vec::with_capa¦city(1)", "fn with_capacity(capacity: usize)"),
+            ("Some¦(1)", "Some(T)"),
+            ("nosuch(¦", "nothing"),
+            ("sca¦n(f, &t, &t)", "jax.lax.scan"),
+            ("displa¦y(&t)", "Shows a value"),
+            ("progres¦s(0..3)", "fn progress"),
+            ("cat(¦", "tensors"),
+            ("Point { x¦: 1.0 }", "x: f64"),
+            ("let add = |a: i32| a + 1;⏎add(¦", "add: "),
+            ("println¦!(\"\")", "println"),
+            ("assert_eq!(¦", "assert_eq!(left, right, message…)\n           ^^^^"),
+            ("assert_eq!(1 + 1, ¦", "assert_eq!(left, right, message…)\n                 ^^^^^"),
+            ("optim::SGD::new(layer.parameters(), 0.1).momentum(¦", "momentum: f64"),
+            ("t.sqr¦t()", "`tensor([4.0, 9.0]).sqrt()` is `[2., 3.]`"),
+            ("struct Metres(f64);⏎Metres(¦", "f64"),
+        ],
+    );
+}
+
+/// What the notebook defines is taken apart as Rust, however it is laid out, also before its cell has run.
+#[test]
+fn the_notebooks_own_items() {
+    let mut kernel = kernel();
+    let items = [
+        "/// Of waves.\n#[derive(Debug)] pub enum OneLine { /// Round.\n Sine, Cos }",
+        "#[derive(Debug)]\nenum Wave {\n    /// Round.\n    Sine,\n    Square { duty: f32 },\n}",
+        "/** Blocky. */\npub fn blocky(a: u8) -> u8 { a }",
+        "/// Tw.\nmacro_rules! tw { ($x:expr) => { $x * 2 }; () => { 2 } }",
+        "struct Guitar { strings: u8, title: String }\nimpl Guitar { fn title(&self) -> &str { &self.title } }",
+        "/// Plays.\ntrait Instrument {\n    /// Makes a sound.\n    fn play(&mut self, loud: bool, times: u8);\n}",
+        "impl Instrument for Guitar { fn play(&mut self, loud: bool, times: u8) {} }",
+        "#[derive(Debug)] enum NoteError { BadPitch { given: u16, most: u8 }, Silent }",
+    ];
+    items.iter().for_each(|item| run(&mut kernel, item));
+    run(&mut kernel, "let mut guitar = Guitar { strings: 6, title: String::new() };");
+    shows(
+        &mut kernel,
+        &[
+            ("One¦Line::Sine", "pub enum OneLine { /// Round.\n Sine, Cos }\n\nOf waves."),
+            ("Wa¦ve::Sine", "enum Wave {\n    /// Round.\n    Sine,"),
+            ("Wave::Squ¦are", "Square { duty: f32 }"),
+            ("blo¦cky(1)", "pub fn blocky(a: u8) -> u8\n\nBlocky."),
+            ("tw¦!(1)", "macro_rules! tw { ($x:expr) => …; () => … }\n\nTw."),
+            ("tw!(¦", "($x:expr) => …; () => …"),
+            ("struct Here { a: u8 }⏎let h = He¦re { a: 1 };", "struct Here {\n    a: u8,\n}"),
+            ("/// Own.⏎macro_rules! own { [$a:ty] => {} }⏎own![¦", "own { [$a:ty] => … }\n\nOwn."),
+            ("guitar.tit¦le()", "Guitar\nfn title(&self) -> &str"),
+            ("guitar.tit¦le.len()", "Guitar\ntitle: String"),
+            ("guitar.title(¦", "fn title(&self) -> &str"),
+            ("guitar.pl¦ay(true, 1)", "Makes a sound."),
+            ("<Guitar as Instrument>::pl¦ay(&mut guitar, true, 1)", "Makes a sound."),
+            ("<Guitar as Instrument>::play(&mut guitar, ¦", "loud: bool, times: u8)\n                   ^^^^^^^^^^"),
+            ("NoteError::BadPitch { gi¦ven: 1, most: 2 }", "given: u16"),
+            ("match e { NoteError::BadPitch { given: g, mo¦st: 3 } => 1, _ => 2 }", "most: u8"),
+            ("Guitar { str¦ings: 6, ..guitar }", "strings: u8"),
+        ],
+    );
+}
+
+/// A name that a pattern binds has a type where it is declared, too.
+#[test]
+fn names_that_patterns_bind() {
+    let mut kernel = kernel();
+    run(&mut kernel, "#[derive(Debug)] struct Note { pitch: u8 }\nstruct Pair(i64, String);");
+    run(&mut kernel, "let nested: Option<Result<Vec<u8>, String>> = None;\nlet a_note = Note { pitch: 3 };");
+    run(&mut kernel, "let mut later = Vec::new();");
+    shows(
+        &mut kernel,
+        &[
+            ("if let Some(inn¦er) = Some(3u64) {}", "inner: u64"),
+            ("match nested { Some(Ok(li¦st)) => list.len(), _ => 0 }", "list: Vec<u8>"),
+            ("match nested { Some(Err(wh¦y)) if why.is_empty() => 1, _ => 0 }", "why: String"),
+            ("match nested { No¦ne => 1, _ => 0 }", "None"),
+            ("vec![(1u8, 2.5)].iter().map(|(r, n¦)| n * 2.0)", "n: &f64"),
+            ("let (lo¦, hi) = (1u8, \"a\");⏎lo", "lo: u8"),
+            ("let Some(s¦) = Some(\"a\") else { panic!() };", "s: &str"),
+            ("for (i¦, n) in [1.5f32].iter().enumerate() { }", "i: usize"),
+            ("while let Some(to¦p) = vec![1u16].pop() { top; }", "top: u16"),
+            ("let f = |n¦: Note| n.pitch;", "n: Note"),
+            ("fn f(ab¦c: u8) -> u8 { abc }", "abc: u8"),
+            ("struct S; impl S { fn f(&self, by¦: &[f64]) {} }", "by: &[f64]"),
+            ("let Pair(i¦d, _) = Pair(1, String::new());", "id: i64"),
+            ("let Note { pit¦ch } = a_note;", "pitch: u8"),
+            ("println!(\"{:?}\", vec![1i16].iter().map(|q¦| q + 1).max())", "q: &i16"),
+            ("println!(\"{a_no¦te:?}\")", "a_note: Note"),
+            ("let width = 5usize;⏎println!(\"{wid¦th} {}\", 1)", "width: usize"),
+            ("let z¦ = nested.is_some();", "z: bool"),
+            ("later.push(1u8);⏎for ea¦ch in &later {}", "each: &u8"),
+        ],
+    );
+}
+
+/// What takes arguments, whatever it is.
+#[test]
+fn what_is_called() {
+    let mut kernel = kernel();
+    run(&mut kernel, "struct Note { pitch: u8 }\nfn twice(a: i32, b: f32) -> i32 { a }");
+    run(&mut kernel, "let pointer: fn(i32, f32) -> i32 = twice;");
+    shows(
+        &mut kernel,
+        &[
+            ("let q = |n: Note| n.pitch;⏎q¦", "q: |Note| -> u8"),
+            ("let mut n = 0;⏎let mut add = |by: i32| n += by;⏎add(¦", "add: |i32|\n      ^^^"),
+            ("let text = String::new();⏎let once = move |c: char| text;⏎on¦ce", "once: |char| -> String"),
+            ("let nothing = || ();⏎noth¦ing", "nothing: ||"),
+            ("let q¦ = |n: &Note, by: f32| n.pitch as f32 * by;", "q: |&Note, f32| -> f32"),
+            ("let adder = |a: i32, b: u8| a + b as i32;⏎adder(1, ¦", "adder: |i32, u8| -> i32\n             ^^"),
+            ("let op: fn(i32, u8) -> i32 = |a, b| a;⏎op(1, ¦)", "op: fn(i32, u8) -> i32\n            ^^"),
+            ("pointer(¦", "pointer: fn(i32, f32) -> i32\n            ^^^"),
+            ("fn apply(f: impl Fn(&str, u8) -> u8) { f(\"a\", ¦", "f: |&str, u8| -> u8\n          ^^"),
+            ("fn apply<F: FnMut(f64)>(mut f: F) { f(¦) }", "f: |f64|\n    ^^^"),
+            ("let b: Box<dyn Fn(char) -> bool> = Box::new(|c| true);⏎b(¦", "b: |char| -> bool"),
+            ("optim::Adam::st¦ep", "fn step(&mut self)\n\nChanges every parameter"),
+            ("Module::for¦ward", "What the module makes of"),
+            ("nn::LSTM::forw¦ard", "state: Option<(Tensor, Tensor)>) -> (Tensor, (Tensor, Tensor))"),
+            (
+                "nn::CrossEntropyLoss::new().forw¦ard",
+                "fn forward(&self, input: &Tensor, target: &Tensor) -> Tensor\n\n",
+            ),
+        ],
+    );
+}
+
+/// A name with `!` is the macro and nothing else.
+#[test]
+fn macros_by_their_mark() {
+    let mut kernel = kernel();
+    run(&mut kernel, "struct Net { a: nn::Linear }\nfn tw() {}\n/// Tw.\nmacro_rules! tw { () => {} }");
+    shows(
+        &mut kernel,
+        &[
+            ("impl Module for Net { parts¦!(a, b); }", "macro parts\n\nInside `impl Module`"),
+            ("impl Module for Net { parts!(¦", "macro parts"),
+            ("vec!¦[1]", "macro vec"),
+            ("std::ve¦c![1]", "macro vec"),
+            ("vec![1; ¦", "vec![elements…], vec![element; count]"),
+            ("xlazy::disp¦lay!(1)", "macro display"),
+            ("forma¦t!(\"\")", "Creates a `String`"),
+            ("t¦w!()", "macro_rules! tw { () => … }\n\nTw."),
+            ("t¦w()", "fn tw()"),
+            ("part¦s", "macro parts"),
+        ],
+    );
+}
+
+#[test]
+fn magics_where_they_are_written() {
+    let mut kernel = kernel();
+    run(&mut kernel, "let v = vec![1u8];");
+    shows(
+        &mut kernel,
+        &[
+            ("%tim¦e v.len()", "%time"),
+            ("%%tim¦e⏎v.len()", "%time"),
+            ("%time v.le¦n()", "fn len"),
+            ("%checkpoint lo¦ad", "%checkpoint"),
+            ("let x = 1;⏎%budget ¦", "%budget"),
+            (":de¦p serde = \"1\"", "add a dependency"),
+            (":t¦ype v", "show an expression's type"),
+            ("%nosu¦ch", "nothing"),
+            ("mat¦ch v.len() { _ => 1 }", "Control flow based on pattern matching."),
+            ("struct S;⏎impl Clone for S { f¦n clone(&self) -> S { S } }", "A function or function pointer."),
+            ("u8::MA¦X", "(2⁸ − 1).\n\n```rust\nassert_eq!(u8::MAX, 255);"),
+        ],
+    );
 }
 
 /// One help system, whatever it is asked in.
@@ -222,10 +378,26 @@ fn help_in_pythons_forms_and_its_own() {
         ("%doc Vec::push", "Appends an element"),
         ("%help t.relu", "torch.relu"),
         ("?HashMap", "use std::collections::HashMap;"),
+        ("?parts!", "macro parts"),
+        ("?parts", "macro parts"),
+        ("parts!?", "macro parts"),
+        ("?vec!", "macro vec"),
+        ("?format!", "macro format"),
+        ("format!?", "macro format"),
+        ("%time?", "%time"),
+        ("%time ?", "%time"),
+        ("?%time", "%time"),
+        ("?", "Magics"),
+        ("help", "Magics"),
+        ("?match", "Control flow based on pattern matching."),
+        ("?Vec<u8>", "A contiguous growable array type"),
+        ("help(v.push(1))", "Appends an element"),
+        ("?Module::parts", "`parts!` writes this method"),
     ] {
         let (reply, _) = kernel.execute(json!({"code": code}));
         let page = reply["content"]["payload"][0]["data"]["text/plain"].as_str().unwrap_or_default().to_owned();
         assert!(page.contains(says), "{code}: {reply}");
+        assert!(!page.contains("DType::format") && !page.contains("Sharding"), "{code}: {reply}");
     }
     // What is Rust stays Rust.
     let (reply, _) = kernel.execute(json!({"code": "r?"}));
@@ -266,6 +438,8 @@ fn long_cells() {
             );
             assert!(shown.contains(wants), "{ahead}: {shown}");
         }
+        let declared = inspected(&mut kernel, &format!("{functions}fn last(all: &[Point]) {{ for o¦ne in all {{}} }}"));
+        assert!(declared.contains("one: &Point"), "{declared}");
     }
 }
 

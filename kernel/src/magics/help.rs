@@ -80,7 +80,7 @@ fn listing(magics: &[Magic]) -> Bundle {
     )
 }
 
-fn page(magic: &Magic) -> Bundle {
+pub fn page(magic: &Magic) -> Bundle {
     let mut text = format!("{}\n\n{}", magic.usage, magic.help);
     if !magic.aliases.is_empty() {
         let aliases: Vec<String> = magic.aliases.iter().map(|a| format!("%{a}")).collect();

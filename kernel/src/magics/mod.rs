@@ -2,6 +2,7 @@
 //! `%help` and completion read.
 use crate::engine::{Event, Reply};
 use magic::Call;
+use xlazy_mime::Bundle;
 
 mod answer;
 mod autosave;
@@ -89,6 +90,11 @@ pub static TABLE: &[Magic] = &[
 /// command may not. `body` is the rest of the cell where the line began with `%%`.
 pub fn run(line: &str, body: Option<&str>, host: &dyn Host, events: &mut dyn FnMut(Event)) -> Reply {
     let (name, written) = name_and_arguments(line.trim());
+    // `%time?`, as IPython asks about one.
+    let marked = name.ends_with('?') || written.contains('?');
+    if marked && name != "!" && written.trim().trim_start_matches('?').is_empty() {
+        return run(&format!("%help {}", name.trim_end_matches('?')), None, host, events);
+    }
     let Some(magic) = find(name) else { return unknown(name) };
     match (magic.scope, body) {
         // Its name is no word.
@@ -117,6 +123,18 @@ fn name_and_arguments(line: &str) -> (&str, &str) {
     }
     let line = line.trim_start_matches('%').trim_start();
     line.split_once(char::is_whitespace).unwrap_or((line, ""))
+}
+
+/// What `%help` says of the magic that a line begins with, or `:help` of evcxr's command.
+pub fn page(line: &str) -> Option<Bundle> {
+    let line = line.trim().trim_start_matches('?').trim_start();
+    if let Some(command) = line.strip_prefix(':') {
+        let name = command.split_whitespace().next()?;
+        let called = |form: &str| form[1..].split(' ').next() == Some(name);
+        let (form, what) = COMMANDS.iter().find(|(form, _)| called(form))?;
+        return Some(Bundle::text(format!("{form}\n\n{what}")));
+    }
+    find(name_and_arguments(line).0).map(help::page)
 }
 
 /// Whether this line of magic can be answered while a cell runs.

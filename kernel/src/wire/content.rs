@@ -191,8 +191,11 @@ pub fn inspection(found: Option<Bundle>) -> Value {
     }
 }
 
-pub fn history(entries: Vec<jupyter_protocol::messaging::HistoryEntry>) -> Value {
-    typed(HistoryReply::new(entries))
+pub fn history(found: Result<Vec<jupyter_protocol::messaging::HistoryEntry>, Failure>) -> Value {
+    match found {
+        Ok(entries) => typed(HistoryReply::new(entries)),
+        Err(failure) => error(&failure, json!({"status": "error", "history": []})),
+    }
 }
 
 /// A content type of `jupyter-protocol` as a value.

@@ -1,5 +1,6 @@
 //! What was run, in this kernel and in earlier ones: a bounded JSON-lines file and the three ways to ask it.
 use super::content::{flag, number, text};
+use crate::engine::{Failure, sentence};
 use crate::trouble;
 use jupyter_protocol::messaging::HistoryEntry;
 use serde_json::{Map, Value, json};
@@ -132,8 +133,8 @@ impl History {
         self.entries.push(entry);
     }
 
-    /// Answers a `history_request`.
-    pub fn ask(&self, content: &Map<String, Value>) -> Vec<HistoryEntry> {
+    /// Answers a `history_request`; one that says no way to ask is for the latest entries.
+    pub fn ask(&self, content: &Map<String, Value>) -> Result<Vec<HistoryEntry>, Failure> {
         let limit = number(content, "n").map(|n| n.max(0) as usize);
         let mut found: Vec<&Entry> = match text(content, "hist_access_type").as_str() {
             "range" => {
@@ -162,10 +163,14 @@ impl History {
                 }
                 last(found, limit)
             }
-            _ => last(self.entries.iter().collect(), Some(limit.unwrap_or(10))),
+            "tail" | "" => last(self.entries.iter().collect(), Some(limit.unwrap_or(10))),
+            other => {
+                let message = format!("hist_access_type is `range`, `search` or `tail`, not `{other}`");
+                return Err(sentence("ValueError", message));
+            }
         };
         let output = flag(content, "output", false);
-        found.drain(..).map(|e| e.shown(output)).collect()
+        Ok(found.drain(..).map(|e| e.shown(output)).collect())
     }
 }
 
@@ -261,7 +266,7 @@ mod tests {
     use super::*;
 
     fn asked(history: &History, request: Value) -> String {
-        let found = history.ask(request.as_object().unwrap());
+        let found = history.ask(request.as_object().unwrap()).unwrap();
         serde_json::to_string(&found).unwrap()
     }
 
@@ -285,6 +290,9 @@ mod tests {
         let both = json!({"hist_access_type": "search", "pattern": "*=*", "n": null});
         assert_eq!(asked(&history, both), r#"[[1,1,"let a = 1;"],[1,3,"let b = 2;"]]"#);
         assert_eq!(asked(&history, json!({"hist_access_type": "tail", "n": -4})), "[]");
+        let unknown = json!({"hist_access_type": "tial"});
+        assert_eq!(history.ask(unknown.as_object().unwrap()).unwrap_err().name, "ValueError");
+        assert_eq!(asked(&history, json!({"n": 1})), r#"[[1,4,"a + 1"]]"#);
         assert_eq!(asked(&history, json!({"hist_access_type": "range", "session": 99, "start": 0})), "[]");
     }
 

@@ -1,7 +1,7 @@
 //! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
 //!
 //! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
-use super::template::{Template, ident, signature, template, templates, with_arguments, with_words};
+use super::template::{Template, ident, signature, template, templates, with_arguments};
 use crate::json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -46,10 +46,10 @@ pub(crate) fn all() -> &'static [Name] {
             let renamed: Vec<Name> = names.iter().filter_map(|n| under(n, of, alias)).collect();
             names.extend(renamed);
         }
-        // `new` without words of its own has its type's.
+        // What makes a layer, and what it does, without words of their own have their type's.
         let types: Vec<(String, String)> =
             names.iter().filter(|n| n.signature.is_empty()).map(|n| (n.name.clone(), n.doc.clone())).collect();
-        for n in names.iter_mut().filter(|n| n.doc.is_empty() && n.name == "new") {
+        for n in names.iter_mut().filter(|n| n.doc.is_empty() && matches!(&*n.name, "new" | "forward")) {
             n.doc = types.iter().find(|t| t.0 == n.owner).map_or_else(String::new, |t| t.1.clone());
         }
         names
@@ -64,14 +64,16 @@ pub(crate) fn bundle() -> Bundle {
     Bundle::text(plain).with("application/json", all().iter().map(one).collect::<Value>().to_string())
 }
 
-/// The documentation of a name, such as `matmul` or `Tensor::matmul`; `None` where there is none.
+/// The documentation of a name, such as `matmul`, `Tensor::matmul` or `parts!`; `None` where there is none.
 pub(crate) fn doc(name: &str) -> Option<Bundle> {
-    let (owner, last) =
-        name.trim().trim_end_matches('!').rsplit_once("::").unwrap_or(("", name.trim().trim_end_matches('!')));
+    let plain = name.trim().trim_end_matches('!');
+    let of_macro = plain.len() < name.trim().len();
+    let (owner, last) = plain.rsplit_once("::").unwrap_or(("", plain));
     let owner = owner.rsplit("::").next().unwrap_or("");
     let fits = |n: &&Name| {
         !matches!(n.kind, "import" | "impl")
             && n.name == last
+            && (!of_macro || n.kind == "macro")
             && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner))
     };
     let found: Vec<&Name> = all().iter().filter(fits).collect();
@@ -147,7 +149,8 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
             let _ = writeln!(doc, "{}", text.strip_prefix(' ').unwrap_or(text));
             continue;
         }
-        if trimmed.starts_with("#[") || trimmed.is_empty() {
+        // A comment between them parts nothing from its documentation.
+        if trimmed.starts_with("#[") || trimmed.starts_with("//") || trimmed.is_empty() {
             hidden |= trimmed.starts_with("#[doc(hidden)]");
             if let Some(list) = trimmed.strip_prefix("#[derive(").filter(|_| depth == 0) {
                 derived = list.trim_end_matches(")]").to_owned();
@@ -205,8 +208,7 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                 };
                 let kind = if free { "function" } else { t.kind };
                 let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
-                if let Some((word, body)) = &t.with {
-                    let body = with_words(&t.repeated(body, &lines[at - 1..]), word, entry);
+                if let Some(body) = t.written(&lines[at - 1..]) {
                     // In a signature as one reads it.
                     let body = body.replace("$crate::Tensor", "Tensor").replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
@@ -470,12 +472,42 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_in_a_macros_words() {
+        let said = |n: &&Name| [&n.name, &n.owner, &n.signature].into_iter().any(|text| text.contains('$'));
+        assert_eq!(all().iter().filter(said).map(Name::full).collect::<Vec<_>>(), Vec::<String>::new());
+        let full = |owner: &str, name: &str| all().iter().find(|n| n.owner == owner && n.name == name).map(Name::full);
+        for (owner, name, want) in [
+            ("LSTM", "forward", "(&self, x: &Tensor, state: Option<(Tensor, Tensor)>) -> (Tensor, (Tensor, Tensor))"),
+            ("GRU", "forward", "(&self, x: &Tensor, state: Option<Tensor>) -> (Tensor, Tensor)"),
+            (
+                "TripletMarginLoss",
+                "forward",
+                "(&self, anchor: &Tensor, positive: &Tensor, negative: &Tensor) -> Tensor",
+            ),
+            (
+                "FractionalMaxPool3d",
+                "with_ratio",
+                "(kernel_size: impl Into<Dims>, output_ratio: [f64; 3]) -> FractionalMaxPool3d",
+            ),
+        ] {
+            assert_eq!(full(owner, name), Some(format!("{owner}::{name}{want}")));
+        }
+    }
+
+    #[test]
     fn the_runtimes_names_are_found_with_their_docs() {
         for name in ["matmul", "exp", "add_", "backward", "softmax", "Tensor::relu", "cat", "eq", "image", "to_vec"] {
             let doc = doc(name).unwrap_or_else(|| panic!("{name} is not found"));
             assert!(doc.plain().contains("\n\n"), "{name}: {}", doc.plain());
         }
         assert_eq!(doc("no_such_name"), None);
+        // A name with `!` is the macro and nothing else.
+        let parts = doc("parts!").unwrap();
+        assert!(parts.plain().starts_with("macro nn::parts\n") && !parts.plain().contains("Sharding"), "{parts:?}");
+        for name in ["Module::forward", "Optimizer::step", "L1Loss::forward"] {
+            let doc = doc(name).unwrap();
+            assert!(doc.plain().lines().count() > 2, "{name}: {doc:?}");
+        }
         assert_eq!(
             doc("add_").unwrap().plain(),
             "method Tensor::add_<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor\n\nAdds to this tensor's value \

@@ -12,63 +12,109 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// The body, with what it repeats for each field that the entry at the head of these lines lists (`{ name: type = …, … }`).
-    pub(super) fn repeated(&self, body: &str, entry: &[&str]) -> String {
-        let Some((name, ty, taken)) = field_words(body) else { return body.to_owned() };
-        let fields = fields(entry);
-        let mut out = String::new();
-        let mut rest = body;
-        while let Some(at) = rest.find("$(") {
-            let (before, group) = rest.split_at(at);
-            let end = closing(&group[1..]).map(|end| end + 1);
-            let inside = end.map(|end| &group[2..end]).filter(|i| i.contains(&name) && !i.contains("$("));
-            let (Some(end), Some(inside)) = (end, inside) else {
-                out.push_str(&rest[..at + 2]);
-                rest = &group[2..];
-                continue;
-            };
-            out.push_str(before);
-            let indent = " ".repeat(before.len() - before.trim_end_matches(' ').len());
-            let in_a_list = group[end + 1..].starts_with(",*");
-            for (i, (field, of, taken_as)) in fields.iter().enumerate() {
-                let one = inside.replace(&name, field);
-                let one = if taken.is_empty() { one } else { one.replace(&taken, taken_as) }.replace(&ty, of);
-                if in_a_list {
-                    out.push_str(if i == 0 { "" } else { ", " });
-                    out.push_str(&one);
-                    continue;
-                }
-                // What stands on lines of its own stands one level deeper than what it becomes.
-                out.push_str(&one.replace("\n    ", "\n"));
-                out.push('\n');
-                out.push_str(&indent);
-            }
-            rest = group[end + 1..].trim_start_matches([',', '*']);
+    /// What is written for the entry at the head of these lines: the body of a type in the entry's own words.
+    pub(super) fn written(&self, entry: &[&str]) -> Option<String> {
+        let (name, body) = self.with.as_ref()?;
+        let mut out = body.clone();
+        if let Some(words) = field_words(body) {
+            out = repeated(&out, &words, &fields(entry));
         }
-        out + rest
+        if let Some((called, given)) = closure_words(body).zip(closure_words(&entry.join("\n"))) {
+            let (last, ones) = called.split_last().map_or((None, &called[..]), |(l, ones)| (Some(l), ones));
+            let many = last.and_then(|l| l.strip_prefix("$(")?.strip_suffix(":ident)")).map(str::to_owned);
+            let rest = given.iter().skip(ones.len()).map(|word| vec![word.clone()]).collect::<Vec<_>>();
+            out = many.map_or(out.clone(), |word| repeated(&out, &[word], &rest));
+        }
+        Some(with_words(&out, name, &entry.join("\n")))
     }
 }
 
-/// A macro's body with the words that an entry begins with in place of those that it calls them by: `$name:ident, $options:ident`.
-pub(super) fn with_words(body: &str, name: &str, entry: &str) -> String {
-    fn head(text: &str) -> impl Iterator<Item = &str> {
-        text.split(['{', ';', '(', '=']).next().unwrap_or_default().split(',').map(str::trim)
+/// A macro's body with what it repeats for each of these rows, in which it calls them by these words.
+fn repeated(body: &str, words: &[String], rows: &[Vec<String>]) -> String {
+    let Some(name) = words.first() else { return body.to_owned() };
+    let mut out = String::new();
+    let mut rest = body;
+    while let Some(at) = rest.find("$(") {
+        let (before, group) = rest.split_at(at);
+        let end = closing(&group[1..]).map(|end| end + 1);
+        let inside = end.map(|end| &group[2..end]).filter(|i| put(i, name, "") != *i && !i.contains("$("));
+        let (Some(end), Some(inside)) = (end, inside) else {
+            out.push_str(&rest[..at + 2]);
+            rest = &group[2..];
+            continue;
+        };
+        out.push_str(before);
+        let indent = " ".repeat(before.len() - before.trim_end_matches(' ').len());
+        let in_a_list = group[end + 1..].starts_with(",*");
+        for (i, row) in rows.iter().enumerate() {
+            let one = words.iter().zip(row).fold(inside.to_owned(), |text, (word, value)| put(&text, word, value));
+            if in_a_list {
+                out.push_str(if i == 0 { "" } else { ", " });
+                out.push_str(&one);
+                continue;
+            }
+            // What stands on lines of its own stands one level deeper than what it becomes.
+            out.push_str(&one.replace("\n    ", "\n"));
+            out.push('\n');
+            out.push_str(&indent);
+        }
+        rest = group[end + 1..].trim_start_matches([',', '*']);
     }
+    out + rest
+}
+
+/// A text with a value in place of a macro's word, `$d` but not the head of `$default`.
+fn put(text: &str, word: &str, value: &str) -> String {
+    let mut parts = text.split(word);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(if ident(part).is_empty() { value } else { word });
+        out.push_str(part);
+    }
+    out
+}
+
+/// A macro's body with the words that an entry begins with in place of those that it calls them by: `$name:ident, $state:ty`.
+fn with_words(body: &str, name: &str, entry: &str) -> String {
     let (_, pattern) = body.split_once(&format!("{name}:ident")).unwrap_or_default();
-    let others = head(pattern).skip(1).map_while(|p| p.strip_suffix(":ident"));
-    let words = std::iter::once(name).chain(others).zip(head(entry).map(ident));
-    words.fold(body.to_owned(), |body, (called, word)| body.replace(called, &word))
+    let called = head(pattern).into_iter().skip(1);
+    let called = called.map(|part| part.split_once(':').map_or(String::new(), |(word, _)| word.to_owned()));
+    let given = head(entry).into_iter().enumerate().map(|(i, g)| if i == 0 { ident(&g) } else { g });
+    let words = std::iter::once(name.to_owned()).chain(called).zip(given);
+    let plain = words.filter(|(called, _)| called.strip_prefix('$').is_some_and(|w| ident(w).len() == w.len()));
+    plain.fold(body.to_owned(), |body, (called, word)| put(&body, &called, &word))
+}
+
+/// What an entry or its pattern lists before anything else, by its commas.
+fn head(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0i32);
+    for c in text.chars() {
+        depth += i32::from("([".contains(c)) - i32::from(")]".contains(c));
+        match c {
+            ';' | '{' | '=' if depth == 0 => break,
+            ',' if depth == 0 => parts.push(String::new()),
+            _ if depth < 0 => break,
+            _ => parts.last_mut().into_iter().for_each(|part| part.push(c)),
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+/// The parameters of the closure that an entry, or its pattern, leads to: `=> |m, x| …`.
+fn closure_words(text: &str) -> Option<Vec<String>> {
+    let (_, rest) = text.split_once("=> |")?;
+    Some(rest.split_once('|')?.0.split(", ").map(|word| word.trim_end_matches(",*").to_owned()).collect())
 }
 
 /// How a macro calls the fields that it is given with their types, `$($field:ident: $t:ty`, and with what is taken for them, where
 /// that follows: `$t:ty as $arg:ty`.
-fn field_words(body: &str) -> Option<(String, String, String)> {
+fn field_words(body: &str) -> Option<Vec<String>> {
     let (before, after) = body.split_once(":ident: $")?;
     let name = before.rsplit('$').next()?;
     let ty = ident(after);
     let rest = after[ty.len()..].strip_prefix(":ty")?;
-    let taken = rest.strip_prefix(" as $").map_or(String::new(), |taken| format!("${}", ident(taken)));
-    Some((format!("${name}"), format!("${ty}"), taken))
+    let taken = rest.strip_prefix(" as $").map(ident);
+    Some([name.to_owned(), ty].into_iter().chain(taken).map(|word| format!("${word}")).collect())
 }
 
 /// Where the bracket that a text begins with is closed.
@@ -81,7 +127,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// The fields that an entry lists in braces, with their types and with what is taken for them.
-fn fields(entry: &[&str]) -> Vec<(String, String, String)> {
+fn fields(entry: &[&str]) -> Vec<Vec<String>> {
     let text = entry.join("\n");
     let head = text.split("=>").next().unwrap_or_default();
     let Some(open) = head.find('{').filter(|at| !head[..*at].contains(';')) else { return vec![] };
@@ -98,7 +144,7 @@ fn fields(entry: &[&str]) -> Vec<(String, String, String)> {
         let (name, rest) = part.split_once(": ")?;
         let ty = rest.split(" = ").next().unwrap_or(rest).trim();
         let (ty, taken) = ty.split_once(" as ").unwrap_or((ty, ty));
-        Some((name.trim().to_owned(), ty.to_owned(), taken.to_owned()))
+        Some([name.trim(), ty, taken].map(str::to_owned).to_vec())
     };
     parts.into_iter().filter_map(field).collect()
 }

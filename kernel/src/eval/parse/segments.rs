@@ -82,17 +82,20 @@ fn end_of_table(code: &str, at: usize, first: usize) -> usize {
     end
 }
 
-/// `:name …`, or `?name`, as IPython asks for help.
+/// `:name …`, or `?name`, as IPython asks for help; `?` alone asks for all of it.
 fn looks_like_command(line: &str) -> bool {
     let asks = line.trim_start().strip_prefix('?').map(|rest| rest.trim_start_matches('?').trim_start());
-    asks.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '%' | '!')))
-        || looks_like_evcxrs(line)
+    let names = |c: char| c.is_alphabetic() || matches!(c, '_' | '%' | '!');
+    asks.is_some_and(|rest| rest.is_empty() || rest.starts_with(names)) || looks_like_evcxrs(line)
 }
 
-/// What a line of Python's `help(…)` asks about.
+/// What a line of Python's `help(…)` asks about; `help` alone is `help()`.
 fn calls_help(line: &str) -> Option<Range<usize>> {
     let call = line.trim().trim_end_matches(';').trim_end();
     let from = line.find("help")? + "help".len();
+    if call == "help" {
+        return Some(from..from);
+    }
     let inside = call.strip_prefix("help")?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
     let from = from + line[from..].find('(')? + 1;
     Some(from..from + inside.len()).filter(|at| !line[at.clone()].contains(';'))
@@ -310,6 +313,9 @@ mod tests {
         }
         assert_eq!(parts("?x.len"), ["command ?x.len"]);
         assert_eq!(parts("help(x.len)\nx"), ["command help(x.len)", "code x"]);
+        assert_eq!(parts("let x = 1;\nhelp\n?"), ["code let x = 1;", "command help", "command ?"]);
+        assert_eq!(parts("let help = 1;\nhelp"), ["code let help = 1;\nhelp"]);
+        assert_eq!(parts("read()\n?"), ["code read()\n?"]);
         assert_eq!(parts("fn help(n: i32) {}\nhelp(3)"), ["code fn help(n: i32) {}\nhelp(3)"]);
         assert_eq!(parts("f(\nhelp(3)\n)"), ["code f(\nhelp(3)\n)"]);
         let text = |line: &str| asked(line).map(|at| line[at].to_owned());

@@ -276,9 +276,9 @@ impl commands::Host for Inside<'_> {
 
 impl magics::Host for Inside<'_> {
     fn describe(&self, name: &str) -> Option<Bundle> {
-        inspect::describe(&self.engine.shared.names(), name, 1)
-            .or_else(|| Engine::inspect(self.engine, name, name.len(), 1))
-            .or_else(|| lock(&self.engine.session).call(Question::Doc, name).ok())
+        let shared = &self.engine.shared;
+        let explained = || inspect::explain(&shared.typist, &shared.names(), &|| questions::names(shared), name);
+        as_people_write(name, explained).or_else(|| lock(&self.engine.session).call(Question::Doc, name).ok())
     }
     fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
         lock(&self.engine.session).call(question, args)

@@ -6,7 +6,8 @@ pub fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
     known.last().is_some_and(|t| &code[t.range.clone()] == text)
 }
 
-/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`.
+/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`. What `<Type as Trait>` names is the trait,
+/// or else the type.
 pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
     path_at(code, known).map(|(path, _)| path).unwrap_or_default()
 }
@@ -17,7 +18,14 @@ pub fn path_at(code: &str, known: &[&Token]) -> Option<(Vec<String>, usize)> {
     let mut at = known.len();
     loop {
         if at > 0 && known[at - 1].kind == Kind::Punct('>') {
-            at = angle_before(known, at - 1)?;
+            let open = angle_before(known, at - 1)?;
+            let colons = open > 1 && before_is(code, &known[..open], ":") && before_is(code, &known[..open - 1], ":");
+            if open == 0 || known[open - 1].kind != Kind::Ident && !colons {
+                out.extend(path_before(code, &known[open + 1..at - 1]).into_iter().rev());
+                at = open;
+                break;
+            }
+            at = open;
             // `Vec::<i32>::`, but also `Vec<i32>::` in a type.
             if at > 1 && before_is(code, &known[..at], ":") {
                 at -= 2;

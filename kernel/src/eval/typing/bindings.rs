@@ -47,7 +47,13 @@ pub fn bindings(before: &str) -> Vec<String> {
                 }
             }
             (Kind::Ident, "fn") => {
-                let open = (i..all.len()).find(|j| all[*j].kind == Kind::Open('('));
+                // Not that of a bound, `fn f<F: Fn(u8)>(f: F)`.
+                let mut angles = 0;
+                let open = (i..all.len()).find(|j| {
+                    angles += i32::from(all[*j].kind == Kind::Punct('<'));
+                    angles -= i32::from(all[*j].kind == Kind::Punct('>') && all[*j - 1].kind != Kind::Punct('-'));
+                    angles == 0 && all[*j].kind == Kind::Open('(')
+                });
                 if let Some(open) = open {
                     let end = crate::eval::text::scan::close(&all, open);
                     coming = parameters(&all, before, open + 1, end);
@@ -143,6 +149,7 @@ mod tests {
         assert_eq!(bindings("let a = 1; let (b, mut c): (i32, i32) = f(); a"), ["c", "b", "a"]);
         assert_eq!(bindings("{ let a = 1; } let b = 2;"), ["b"]);
         assert_eq!(bindings("fn f(x: Vec<i32>, (y, z): (u8, u8)) -> i32 { let w = x;"), ["w", "z", "y", "x"]);
+        assert_eq!(bindings("fn f<F: Fn(u8) -> u8, T>(mut g: F, t: T) { g("), ["t", "g"]);
         assert_eq!(bindings("fn f(x: i32) { x } "), Vec::<String>::new());
         assert_eq!(bindings("v.iter().map(|a, &b| a."), ["b", "a"]);
         assert_eq!(bindings("v.iter().map(|a| a).filter("), Vec::<String>::new());

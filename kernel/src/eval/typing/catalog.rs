@@ -19,6 +19,7 @@ pub enum Kind {
     Primitive,
     Field,
     Variant,
+    Keyword,
 }
 
 impl Kind {
@@ -40,14 +41,15 @@ impl Kind {
             Primitive => "primitive",
             Field => "field",
             Variant => "variant",
+            Keyword => "keyword",
         }
     }
 
     pub fn of_word(word: &str) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 14] = [
+        const ALL: [Kind; 15] = [
             Module, Struct, Enum, Union, Trait, Function, Method, Macro, Constant, Static, Type, Primitive, Field,
-            Variant,
+            Variant, Keyword,
         ];
         ALL.into_iter().find(|k| k.word() == word)
     }

@@ -54,10 +54,13 @@ impl Typist {
 
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
-        let (text, block) = around.repaired.as_ref()?;
-        let printed =
-            self.prober.receiver(scope.context.as_ref()?, &scope.vars, &scope.open, &hollowed(text, block, METHOD))?;
-        Ty::printed(&printed)
+        self.type_in(scope, around.repaired.as_ref()?)
+    }
+
+    /// The type that [`METHOD`] is called on in a cell's text, which parses to the block.
+    pub fn type_in(&self, scope: &InScope, (text, block): &(String, syn::Block)) -> Option<Ty> {
+        let cell = hollowed(text, block, METHOD);
+        Ty::printed(&self.prober.receiver(scope.context.as_ref()?, &scope.vars, &scope.open, &cell)?)
     }
 }
 
@@ -84,6 +87,8 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
             let rust = magic::rust(&code[line.clone()]).filter(|_| within);
             rust.map(|at| line.start + at..line.end).or(body)
         }
+        // It may go on as another name.
+        Segment::Command(line) if code[line.clone()].trim() == "help" => Some(line),
         // `?x.le` asks about an expression.
         Segment::Command(line) => {
             let within = line.start <= cursor && cursor <= line.end;
@@ -96,7 +101,7 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
 }
 
 /// The line of a magic, or of a command, that the cursor is in.
-fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range<usize>> {
+pub fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range<usize>> {
     let known = |name: &str| scope.knows(name);
     let start = code[..cursor].rfind('\n').map_or(0, |i| i + 1);
     // A colon alone is no command yet.
@@ -366,16 +371,7 @@ fn implemented(before: &str) -> Option<Vec<String>> {
 
 /// The fields of a struct or a variant that are not there yet; whether it has any.
 fn fields(offers: &mut Offers, world: &World, path: &[String], there: &[String]) -> bool {
-    let all: Vec<Member> = match world.find(path) {
-        Some(Found::Type(path)) => {
-            let def = world.def(&path);
-            let target = def.and_then(|d| d.target.as_ref()).and_then(|t| world.type_of(t));
-            let members = target.or(def).into_iter().flat_map(|d| &d.members);
-            members.filter(|m| m.kind == Kind::Field).cloned().collect()
-        }
-        Some(Found::Member(_, variant)) => variant.fields(),
-        _ => Vec::new(),
-    };
+    let all = world.fields_of(path);
     let left = all.iter().filter(|m| !there.contains(&m.name) && !m.name.starts_with(|c: char| c.is_ascii_digit()));
     left.for_each(|m| offers.add(1, &m.name, "field", &m.signature, &m.doc));
     !all.is_empty()

@@ -100,9 +100,8 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
         _ if import => What::Path(use_path(code, &known)),
         Some(t) if is_dot(code, &known) && text(t).ends_with('.') => What::Member,
         Some(t) if text(t) == ":" && before_is(code, &known[..known.len() - 1], ":") => {
-            let before = &known[..known.len() - 2];
-            match path_before(code, before) {
-                path if path.is_empty() => qualified(code, before).map_or(What::Nothing, What::Path),
+            match path_before(code, &known[..known.len() - 2]) {
+                path if path.is_empty() => What::Nothing,
                 path => What::Path(path),
             }
         }
@@ -162,13 +161,6 @@ fn is_dot(code: &str, known: &[&Token]) -> bool {
         }
         _ => false,
     }
-}
-
-/// What `<Type>` or `<Type as Trait>` names: the trait, or else the type.
-fn qualified(code: &str, known: &[&Token]) -> Option<Vec<String>> {
-    let close = known.len().checked_sub(1).filter(|i| known[*i].kind == Kind::Punct('>'))?;
-    let inside = &known[angle_before(known, close)? + 1..close];
-    Some(path_before(code, inside)).filter(|path| !path.is_empty())
 }
 
 fn in_use(code: &str, known: &[&Token]) -> bool {
@@ -319,7 +311,8 @@ pub fn call(code: &str, cursor: usize) -> Option<Call> {
     loop {
         let open = enclosing(inside)?;
         let before = &inside[..open];
-        if inside[open].kind == Kind::Open('(')
+        // A macro may take brackets or braces.
+        if (inside[open].kind == Kind::Open('(') || before_is(code, before, "!"))
             && let Some(found) = called(code, before)
         {
             return Some(Call { argument: commas(&known[open + 1..]), ..found });
@@ -462,6 +455,10 @@ mod tests {
         assert_eq!(of("nn::Linear::new(g(1, 2), ¦"), want("new", false, "nn::Linear::new", 1));
         assert_eq!(of("v.iter().map(|x| f(x, [1, 2], (¦"), want("f", false, "f", 2));
         assert_eq!(of("v.collect::<Vec<_>>(¦"), want("collect", true, "", 0));
+        assert_eq!(of("<Guitar as a::Plays>::play(&mut g, ¦"), want("play", false, "a::Plays::play", 1));
+        assert_eq!(of("<Vec<u8>>::with_capacity(¦"), want("with_capacity", false, "Vec::with_capacity", 0));
+        assert_eq!(of("vec![1; ¦"), want("vec", false, "vec", 0));
+        assert_eq!(of("a != [¦"), None);
         assert_eq!(of("if (¦"), None);
         assert_eq!(of("fn f(¦"), None);
     }

@@ -2,21 +2,27 @@
 //! from rustc itself (`probe`); what a type has comes from a catalog of std's, the runtime's, the dependencies' and the
 //! cells' items.
 mod arms;
+mod asked;
 mod before;
 mod bindings;
+mod call;
 mod catalog;
 pub mod complete;
 mod cursor;
 mod generic;
 mod hollow;
 pub mod inspect;
+mod items;
+mod macros;
 mod magic;
 mod names;
+mod page;
 mod place;
 pub mod probe;
 mod repair;
 mod runtime;
 pub mod scope;
+mod sites;
 mod source;
 mod standard;
 mod ty;

@@ -1,5 +1,5 @@
 //! What may stand at the cursor: a type, a pattern's new name, an item; read from the tokens before it.
-use super::before::{before_is, enclosing, path_at, path_before};
+use super::before::{before_is, enclosing, path_at};
 use super::bindings::begins_closure;
 use crate::eval::text::scan::{Kind, Token};
 use std::ops::Range;
@@ -145,15 +145,14 @@ pub fn literal(code: &str, known: &[&Token]) -> Option<(Vec<String>, usize)> {
         return None;
     }
     let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
-    let path = path_before(code, &known[..open]);
+    let (path, start) = path_at(code, &known[..open])?;
     let begins = |t: &Token| {
         matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
     };
     // A literal's type is written without its arguments, and behind no word that begins an item.
     let generic = open > 0 && known[open - 1].kind == Kind::Punct('>');
-    let ahead = (path.len() * 3).checked_sub(2).and_then(|words| open.checked_sub(words));
-    let item = ahead.and_then(|i| known[..i].last()).is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
-    if path.is_empty() || generic || item || defines_a_variant(code, known, open) {
+    let item = known[..start].last().is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
+    if generic || item || defines_a_variant(code, known, open) {
         return None;
     }
     if !path.last()?.starts_with(char::is_uppercase) {

@@ -19,6 +19,9 @@ use xlazy_mime::Var;
 /// The method that no type has.
 pub const METHOD: &str = "xlazy_method";
 
+/// A type that says what something takes when it is called, and what it gives.
+const CALLED: &str = "XlazyCalled";
+
 /// Who types does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Answers that are kept.
@@ -117,6 +120,20 @@ impl Prober {
     }
 }
 
+/// What answers with the arguments and the result of what is called by that name, as those of [`CALLED`]: a call with each number of
+/// arguments, since only the right one gives something. Nothing runs, so that it may be moved again and again.
+pub fn called(name: &str) -> String {
+    const MOST: usize = 6;
+    let one = |count: usize| {
+        let taken: Vec<String> = (0..count).map(|i| format!("A{i}")).collect();
+        let listed = taken.iter().map(|a| format!("{a}, ")).collect::<String>();
+        let takes = format!("_: impl FnOnce({}) -> R", taken.join(", "));
+        let ask = format!("xlazy_{count}({name}).{METHOD}();");
+        format!("fn xlazy_{count}<{listed}R>({takes}) -> {CALLED}<({listed}), R> {{ loop {{}} }} {ask}")
+    };
+    format!("({{ struct {CALLED}<A, R>(A, R); {} }})", (0..=MOST).map(one).collect::<String>())
+}
+
 fn start(context: &Context) -> Option<Check> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let id = format!("typing-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -163,11 +180,12 @@ fn receiver(error: &Diagnostic) -> Option<String> {
     };
     let labels = error.spans.iter().filter(|s| s.primary).filter_map(|s| s.label.as_ref());
     let label = labels.filter(|l| l.starts_with("method not found in `")).find_map(|l| quoted(l));
-    label.or_else(|| {
+    let found = label.or_else(|| {
         // "no method named `xlazy_method` found for type parameter `T` in the current scope"
         let (_, rest) = error.message.split_once(METHOD)?;
         quoted(rest.trim_start_matches('`'))
-    })
+    });
+    found.filter(|ty| !(ty.contains(CALLED) && ty.ends_with(", _>")))
 }
 
 #[cfg(test)]
@@ -186,6 +204,8 @@ mod tests {
         let message = "no method named `xlazy_method` found for struct `Vec<T>` in the current scope";
         assert_eq!(receiver(&error(message, Some("method not found in `Vec<i32>`"))).as_deref(), Some("Vec<i32>"));
         assert_eq!(receiver(&error(message, Some("method not found"))).as_deref(), Some("Vec<T>"));
+        let wrong = "method not found in `XlazyCalled<(_, _), _>`";
+        assert_eq!(receiver(&error(message, Some(wrong))), None, "another number of arguments");
         assert_eq!(receiver(&error("no method named `other` found for struct `P`", None)), None);
     }
 }

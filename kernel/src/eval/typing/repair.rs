@@ -43,7 +43,7 @@ fn sound(before: &str) -> Option<String> {
 }
 
 /// The items and statements of a cell as a block. Its places are one further than those of the text.
-fn parse(text: &str) -> Option<syn::Block> {
+pub fn parse(text: &str) -> Option<syn::Block> {
     // An attribute of the cell is one of its first statement here.
     syn::parse_str(&format!("{{{}\n}}", text.replace("#![", "# ["))).ok()
 }

@@ -23,7 +23,7 @@ pub fn catalog(names: &Value) -> Catalog {
             continue;
         }
         let kind = Kind::of_word(&kind).unwrap_or(Kind::Function);
-        // What exports a macro puts it there.
+        // A macro is the whole crate's, whatever module writes it.
         let root = owner.is_empty() || kind == Kind::Macro;
         let module = if root { CRATE.to_owned() } else { format!("{CRATE}::{owner}") };
         let said = if signature.is_empty() { String::new() } else { format!("fn {signature}") };

@@ -6,6 +6,7 @@ use super::source;
 use super::standard;
 use super::world::World;
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::expand::Macro;
 use crate::eval::text::scan::{Kind, tokens};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ impl InScope {
                 source::add_cell(&mut out, item.text());
             }
             for m in self.context.iter().flat_map(|c| c.defs.macros.iter()) {
-                source::add_cell(&mut out, &m.text);
+                source::add_cell(&mut out, written(m));
             }
             source::settle(&mut out);
             Arc::new(out)
@@ -108,14 +109,19 @@ fn items(defs: &Definitions) -> Vec<Named> {
         }
     }
     for m in defs.macros.iter() {
-        let (source, signature) = (m.text.clone(), format!("macro_rules! {}", m.name));
-        items.push(Named { name: format!("{}!", m.name), kind: "macro", signature, source, origin: String::new() });
+        let (source, signature) = (written(m).to_owned(), format!("macro_rules! {}", m.name));
+        items.push(Named { name: format!("{}!", m.name), kind: "macro", signature, source, origin: m.source.label() });
     }
     for u in defs.uses.iter().filter(|u| !u.binds.contains(':')) {
         let (source, signature) = (u.text.clone(), u.text.clone());
         items.push(Named { name: u.binds.clone(), kind: "import", signature, source, origin: String::new() });
     }
     items
+}
+
+/// A macro as its cell has it, with what is said of it.
+fn written(m: &Macro) -> &str {
+    m.source.text.get(m.range.clone()).unwrap_or(&m.text)
 }
 
 fn kind_of(source: &str) -> &'static str {

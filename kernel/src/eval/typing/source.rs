@@ -2,6 +2,7 @@
 use super::catalog::{Catalog, Entry, Impl, Kind, Member, TypeDef};
 use super::ty::{Ty, bounds, last};
 use crate::eval::parse::syntax::one_line;
+use proc_macro2::{TokenStream, TokenTree};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
@@ -97,7 +98,16 @@ pub fn doc_of(attrs: &[syn::Attribute]) -> String {
         _ => None,
     };
     let lines: Vec<String> = attrs.iter().filter_map(line).collect();
-    lines.iter().map(|l| l.strip_prefix(' ').unwrap_or(l)).collect::<Vec<_>>().join("\n").trim().to_owned()
+    // Lines of `/** … */` may begin with a star, and with all that they are indented by.
+    let written = |l: &str| l.strip_prefix(' ').unwrap_or(l).to_owned();
+    let starred = |l: &str| l.trim_start().strip_prefix('*').map_or_else(|| l.trim_start().to_owned(), written);
+    let one = |l: &String| match l.split_once('\n') {
+        Some((first, rest)) => {
+            format!("{}\n{}", written(first), rest.lines().map(starred).collect::<Vec<_>>().join("\n"))
+        }
+        None => written(l),
+    };
+    lines.iter().map(one).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn hidden(attrs: &[syn::Attribute]) -> bool {
@@ -121,12 +131,38 @@ fn derives(attrs: &[syn::Attribute]) -> Vec<String> {
     out
 }
 
-fn slice(text: &str, range: Range<usize>) -> String {
-    text.get(range).map(one_line).unwrap_or_default()
+/// A piece of code on one line, arguments as they are written there.
+pub fn slice(text: &str, range: Range<usize>) -> String {
+    let line = text.get(range).map(one_line).unwrap_or_default();
+    [("( ", "("), (", )", ")"), (" )", ")"), ("[ ", "["), (", ]", "]")]
+        .iter()
+        .fold(line, |l, (from, to)| l.replace(from, to))
 }
 
-fn said(text: &str, what: &impl Spanned) -> String {
+/// What stands behind the name of a struct or of a variant.
+fn fields(text: &str, all: &syn::Fields) -> String {
+    let gap = if matches!(all, syn::Fields::Named(_)) { " " } else { "" };
+    format!("{gap}{}", said(text, all))
+}
+
+pub fn said(text: &str, what: &impl Spanned) -> String {
     slice(text, what.span().byte_range())
+}
+
+/// `macro_rules! tw { ($x:expr) => …; () => … }`: what each arm takes.
+pub fn arms(name: &str, text: &str, tokens: &TokenStream) -> String {
+    let mut arms = Vec::new();
+    let mut all = tokens.clone().into_iter().peekable();
+    while let Some(TokenTree::Group(taken)) = all.next() {
+        let taken = slice(text, taken.span().byte_range());
+        arms.push(format!("{taken} => …"));
+        // Up to the semicolon behind what it makes.
+        while all.peek().is_some_and(|t| !matches!(t, TokenTree::Punct(p) if p.as_char() == ';')) {
+            all.next();
+        }
+        all.next();
+    }
+    format!("macro_rules! {name} {{ {} }}", arms.join("; "))
 }
 
 impl Reader<'_> {
@@ -165,8 +201,7 @@ impl Reader<'_> {
         match item {
             Item::Struct(i) if !hidden(&i.attrs) => {
                 let members = self.fields(i.fields.iter(), text);
-                let source = said(text, &i.fields);
-                let source = format!("struct {}{}{source}", i.ident, said(text, &i.generics));
+                let source = format!("struct {}{}{}", i.ident, said(text, &i.generics), fields(text, &i.fields));
                 self.define(&i.vis, &i.ident, Kind::Struct, &i.generics, &i.attrs, module, members, source);
             }
             Item::Union(i) if !hidden(&i.attrs) => {
@@ -177,7 +212,7 @@ impl Reader<'_> {
                 let one = |v: &syn::Variant| Member {
                     name: v.ident.to_string(),
                     kind: Kind::Variant,
-                    signature: format!("{}{}", v.ident, said(text, &v.fields)),
+                    signature: format!("{}{}", v.ident, fields(text, &v.fields)),
                     doc: doc_of(&v.attrs),
                 };
                 let members = i.variants.iter().map(one).collect();
@@ -218,7 +253,8 @@ impl Reader<'_> {
                 let exported = self.all || i.attrs.iter().any(|a| a.path().is_ident("macro_export"));
                 if let Some(name) = i.ident.as_ref().filter(|_| exported) {
                     let root = self.root.clone();
-                    self.entry(&root, name, Kind::Macro, format!("macro_rules! {name}"), &i.attrs);
+                    let signature = arms(&name.to_string(), text, &i.mac.tokens);
+                    self.entry(&root, name, Kind::Macro, signature, &i.attrs);
                 }
             }
             _ => {}
@@ -393,7 +429,7 @@ mod tests {
         add_cell(&mut out, text);
         let names = |path: &str| out.types[path].members.iter().map(|m| m.signature.clone()).collect::<Vec<_>>();
         assert_eq!(names("P"), ["x: T", "y: Vec<f32>"]);
-        assert_eq!(names("E"), ["A", "B(i32)", "C{ r: f64 }"]);
+        assert_eq!(names("E"), ["A", "B(i32)", "C { r: f64 }"]);
         assert_eq!(out.types["P"].doc, "A point.");
         let methods: Vec<&Member> = out.impls["P"].iter().flat_map(|i| &i.members).collect();
         assert_eq!((&*methods[0].signature, &*methods[0].doc), ("fn scale(&self, by: T) -> Self", "Longer."));

@@ -3,6 +3,9 @@ use super::catalog::{Catalog, Entry, Impl, Kind, Member, Module, TypeDef};
 use super::ty::Ty;
 use std::sync::{Arc, OnceLock};
 
+/// The module of the language's words, which no path leads to.
+pub const KEYWORDS: &str = "keyword";
+
 const TABLE: &str = include_str!("std.txt");
 
 /// What the standard library has; read on first use.
@@ -43,7 +46,7 @@ fn read(table: &str) -> Catalog {
             }
             continue;
         }
-        of_item = letter == ".";
+        of_item = matches!(letter, "." | "K");
         let rest = rest.trim_start();
         let member = |m: Member, to: &mut To| match to {
             To::Type(def) => def.members.push(m),
@@ -76,6 +79,10 @@ fn read(table: &str) -> Catalog {
                         out.modules.entry(module.clone()).or_default();
                     }
                     "." => entry(&mut out, &module, rest),
+                    "K" => {
+                        module = KEYWORDS.to_owned();
+                        entry(&mut out, &module, &format!("keyword {rest}"));
+                    }
                     "T" => {
                         let (kind, path) = rest.split_once(' ').unwrap_or((rest, ""));
                         ty = path.to_owned();
@@ -128,7 +135,9 @@ fn close(out: &mut Catalog, to: To) {
         To::Primitives(names, members) => {
             for name in names {
                 let ty = name.clone();
-                let said = |m: &Member| Member { signature: with_self(&m.signature, &ty), ..m.clone() };
+                // What is said of them all says `Self`, and is of each.
+                let of = |text: &str| text.replace("Self", &ty);
+                let said = |m: &Member| Member { signature: of(&m.signature), doc: of(&m.doc), ..m.clone() };
                 let mut block = Impl::new(&format!("impl {name}"), &format!("primitive::{name}"));
                 block.members = members.iter().map(said).collect();
                 out.add_impl(block);
@@ -136,11 +145,6 @@ fn close(out: &mut Catalog, to: To) {
         }
         To::Nowhere => {}
     }
-}
-
-/// `Self` in a primitive's signature is the type, but for `self`.
-fn with_self(signature: &str, ty: &str) -> String {
-    signature.replace("Self", ty)
 }
 
 fn entry(out: &mut Catalog, module: &str, rest: &str) {
@@ -191,6 +195,15 @@ mod tests {
         assert!(all.modules["std::collections"].entries.iter().any(|e| e.name == "HashMap"));
         assert!(all.impls["Vec"].iter().any(|i| i.target.as_deref() == Some("[T]")));
         assert!(!has("Option", "get_or_try_insert_with"), "unstable");
+        // Numbers are of the type itself, and signatures on one line as people write them.
+        let max =
+            |ty: &str| all.impls[ty].iter().flat_map(|i| &i.members).find(|m| m.name == "MAX").unwrap().doc.clone();
+        assert!(max("u8").contains("(2⁸ − 1)") && max("u8").contains("assert_eq!(u8::MAX, 255)"), "{}", max("u8"));
+        assert!(max("i64").contains("(2⁶³ − 1)") && max("f32") == "Largest finite `f32` value.", "{}", max("f32"));
+        let zip = all.modules["std::iter"].entries.iter().find(|e| e.name == "zip").unwrap();
+        assert!(zip.signature.starts_with("fn zip<A, B>(a: A, b: B) -> Zip<"), "{}", zip.signature);
+        let words: Vec<&str> = all.modules[KEYWORDS].entries.iter().map(|e| &*e.name).collect();
+        assert!(["match", "Self", "self", "loop", "as"].iter().all(|w| words.contains(w)), "{words:?}");
         // Every head can be read.
         let lost = TABLE.lines().filter_map(|l| l.strip_prefix("I ")).filter(|h| Impl::new(h, "").head().is_none());
         assert_eq!(lost.collect::<Vec<_>>(), Vec::<&str>::new());

@@ -74,6 +74,10 @@ impl Ty {
         }
     }
 
+    pub fn is_closure(&self) -> bool {
+        matches!(self, Ty::Path(name, args) if name == CLOSURE && args.is_empty())
+    }
+
     pub fn args(&self) -> &[Ty] {
         match self {
             Ty::Path(_, args) => args,

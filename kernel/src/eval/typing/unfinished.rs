@@ -2,9 +2,10 @@
 use crate::engine::Completeness;
 use crate::eval::parse::segments::{Segment, blank_between, segments};
 use crate::eval::text::depth;
-use crate::eval::text::scan::{Kind, Token, closers, open_brackets, tokens};
+use crate::eval::text::scan::{Kind, Token, close, closers, open_brackets, tokens};
+use crate::magics;
 use std::str::FromStr;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 
@@ -13,6 +14,12 @@ const FURTHEST: usize = 20;
 
 pub fn is_complete(code: &str) -> Completeness {
     let trimmed = code.trim_start();
+    if let Some(indent) = table_goes_on(code) {
+        return Completeness::Incomplete(indent);
+    }
+    if asks_for_a_body(code) {
+        return Completeness::Incomplete(String::new());
+    }
     let is_command = trimmed.starts_with(':') && !trimmed.contains('\n');
     if is_command || trimmed.starts_with(['%', '!']) && !trimmed.starts_with("%%") && !trimmed.contains('\n') {
         return Completeness::Complete;
@@ -24,7 +31,11 @@ pub fn is_complete(code: &str) -> Completeness {
     if all.last().is_some_and(|t| t.open_ended) {
         return Completeness::Incomplete(String::new());
     }
-    let Some(last) = all.last() else { return Completeness::Complete };
+    let Some(last) = all.last() else {
+        // What is said of an item is no cell without it.
+        let documents = matches!(parsed(code, &open), Some(Fault::At(_)));
+        return if documents { Completeness::Incomplete(String::new()) } else { Completeness::Complete };
+    };
     // Words that something must follow, where nothing does yet.
     let begins =
         matches!(&code[last.range.clone()], "async" | "unsafe" | "extern" | "const" | "static" | "move" | "impl");
@@ -39,6 +50,27 @@ pub fn is_complete(code: &str) -> Completeness {
     }
 }
 
+/// How far the next line is indented where the last `:dep` leaves its table open.
+fn table_goes_on(code: &str) -> Option<String> {
+    let mut starts = std::iter::once(0).chain(code.match_indices('\n').map(|(i, _)| i + 1));
+    let begins = |at: &usize| code[*at..].trim_start_matches(' ').starts_with(":dep ");
+    let table = &code[starts.rfind(begins)?..];
+    let all = tokens(table);
+    let first = all.iter().position(|t| matches!(t.kind, Kind::Open(_)))?;
+    let open = open_brackets(&all)?;
+    let goes_on = close(&all, first) == all.len() && !table[..all[first].range.start].contains('\n');
+    goes_on.then(|| "    ".repeat(open.len().min(FURTHEST)))
+}
+
+/// A cell magic that has no body yet.
+fn asks_for_a_body(code: &str) -> bool {
+    let Some(Segment::Magic { line, body: Some(body) }) = segments(code, &|_| false).into_iter().next() else {
+        return false;
+    };
+    let name = code[line].trim_start_matches('%').split_whitespace().next().unwrap_or_default();
+    code[body].trim().is_empty() && magics::find(name).is_some_and(|m| m.scope != magics::Scope::Line)
+}
+
 enum Fault {
     /// The first place that fits nothing.
     At(usize),
@@ -48,8 +80,7 @@ enum Fault {
 
 /// What is wrong with the text once its brackets are closed.
 fn parsed(code: &str, open: &[char]) -> Option<Fault> {
-    // An attribute of the cell is one of its first statement here.
-    let text = format!("{code}\n{}", closers(open)).replace("#![", "# [");
+    let text = format!("{code}\n{}", closers(open));
     if !depth::fits(&text) {
         return Some(Fault::Unknown);
     }
@@ -57,7 +88,11 @@ fn parsed(code: &str, open: &[char]) -> Option<Fault> {
     if proc_macro2::TokenStream::from_str(&text).is_err() {
         return Some(Fault::At(0));
     }
-    match syn::Block::parse_within.parse_str(&text) {
+    let cell = |input: ParseStream| {
+        input.call(syn::Attribute::parse_inner)?;
+        input.call(syn::Block::parse_within)
+    };
+    match cell.parse_str(&text) {
         Ok(statements) => {
             let mut wrong = Wrong(open.is_empty(), false);
             statements.iter().for_each(|s| wrong.visit_stmt(s));
@@ -203,6 +238,21 @@ mod tests {
             ("async", incomplete("    ")),
             ("#![allow(unused)]\nlet x = 1;", Completeness::Complete),
             ("'a", incomplete("    ")),
+            (":dep serde = { version = \"1\",", incomplete("    ")),
+            (":dep {", incomplete("    ")),
+            (":dep a = \"1\"\n:dep b = { features = [\n    \"x\",", incomplete("        ")),
+            (":dep a = {\n    version = \"1\",\n}", Completeness::Complete),
+            (":dep a = { version = \"1\" }\nlet x = [", incomplete("    ")),
+            (":dep a = { version = \"1\" }\nlet = [", Completeness::Invalid),
+            ("/// Doc.", incomplete("")),
+            ("/** Doc. */", incomplete("")),
+            ("//// Rule\n/* Note. */", Completeness::Complete),
+            ("#![allow(dead_code)]", Completeness::Complete),
+            ("#![allow(dead_code)]\n#![allow(unused)]\n", Completeness::Complete),
+            ("%%time", incomplete("")),
+            ("%%time\n\n", incomplete("")),
+            ("%%nosuch", Completeness::Complete),
+            ("%time", Completeness::Complete),
         ] {
             assert_eq!(is_complete(code), want, "{code}");
         }

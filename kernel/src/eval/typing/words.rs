@@ -17,6 +17,48 @@ pub const MEMBERS: &[&str] = &["async", "const", "fn", "pub", "type", "unsafe"];
 
 pub const DERIVES: &[&str] = &["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
+/// Names that std's prelude brings, with their paths.
+pub const PRELUDE: &[&str] = &[
+    "std::vec::Vec",
+    "std::string::String",
+    "std::boxed::Box",
+    "std::option::Option",
+    "std::result::Result",
+    "std::option::Option::Some",
+    "std::option::Option::None",
+    "std::result::Result::Ok",
+    "std::result::Result::Err",
+    "std::iter::Iterator",
+    "std::iter::IntoIterator",
+    "std::iter::DoubleEndedIterator",
+    "std::iter::ExactSizeIterator",
+    "std::iter::Extend",
+    "std::iter::FromIterator",
+    "std::clone::Clone",
+    "std::default::Default",
+    "std::cmp::PartialEq",
+    "std::cmp::Eq",
+    "std::cmp::PartialOrd",
+    "std::cmp::Ord",
+    "std::convert::From",
+    "std::convert::Into",
+    "std::convert::TryFrom",
+    "std::convert::TryInto",
+    "std::convert::AsRef",
+    "std::convert::AsMut",
+    "std::marker::Copy",
+    "std::marker::Send",
+    "std::marker::Sync",
+    "std::marker::Sized",
+    "std::ops::Drop",
+    "std::ops::Fn",
+    "std::ops::FnMut",
+    "std::ops::FnOnce",
+    "std::string::ToString",
+    "std::borrow::ToOwned",
+    "std::mem::drop",
+];
+
 /// Types that the language has.
 pub const PRIMITIVES: &[&str] = &[
     "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32", "u64", "u128",
@@ -105,48 +147,6 @@ pub const FRAGMENTS: &[&str] = &[
     "vis",
 ];
 
-/// Names that std's prelude brings, with their paths.
-pub const PRELUDE: &[&str] = &[
-    "std::vec::Vec",
-    "std::string::String",
-    "std::boxed::Box",
-    "std::option::Option",
-    "std::result::Result",
-    "std::option::Option::Some",
-    "std::option::Option::None",
-    "std::result::Result::Ok",
-    "std::result::Result::Err",
-    "std::iter::Iterator",
-    "std::iter::IntoIterator",
-    "std::iter::DoubleEndedIterator",
-    "std::iter::ExactSizeIterator",
-    "std::iter::Extend",
-    "std::iter::FromIterator",
-    "std::clone::Clone",
-    "std::default::Default",
-    "std::cmp::PartialEq",
-    "std::cmp::Eq",
-    "std::cmp::PartialOrd",
-    "std::cmp::Ord",
-    "std::convert::From",
-    "std::convert::Into",
-    "std::convert::TryFrom",
-    "std::convert::TryInto",
-    "std::convert::AsRef",
-    "std::convert::AsMut",
-    "std::marker::Copy",
-    "std::marker::Send",
-    "std::marker::Sync",
-    "std::marker::Sized",
-    "std::ops::Drop",
-    "std::ops::Fn",
-    "std::ops::FnMut",
-    "std::ops::FnOnce",
-    "std::string::ToString",
-    "std::borrow::ToOwned",
-    "std::mem::drop",
-];
-
 /// Traits that so many types have that nobody looks for their methods first.
 pub const COMMON: &[&str] = &[
     "Any",
@@ -170,26 +170,3 @@ pub const COMMON: &[&str] = &[
     "TryFrom",
     "TryInto",
 ];
-
-/// What std's macros take, which its documentation says in words only; `…` is any number.
-pub fn macro_signature(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "assert" => "assert!(condition, message…)",
-        "debug_assert" => "debug_assert!(condition, message…)",
-        "assert_eq" => "assert_eq!(left, right, message…)",
-        "assert_ne" => "assert_ne!(left, right, message…)",
-        "debug_assert_eq" => "debug_assert_eq!(left, right, message…)",
-        "debug_assert_ne" => "debug_assert_ne!(left, right, message…)",
-        "matches" => "matches!(expression, pattern)",
-        "format" => "format!(\"text {} {name:.2}\", values…)",
-        "print" => "print!(\"text {} {name:.2}\", values…)",
-        "println" => "println!(\"text {} {name:.2}\", values…)",
-        "eprintln" => "eprintln!(\"text {} {name:.2}\", values…)",
-        "panic" => "panic!(\"text {} {name:.2}\", values…)",
-        "write" => "write!(to, \"text {} {name:.2}\", values…)",
-        "writeln" => "writeln!(to, \"text {} {name:.2}\", values…)",
-        "dbg" => "dbg!(values…)",
-        "vec" => "vec![elements…]",
-        _ => return None,
-    })
-}

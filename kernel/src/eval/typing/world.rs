@@ -3,7 +3,7 @@ use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
 use super::generic::Parameters;
 use super::standard;
 use super::ty::{Bindings, Ty, bounds, last};
-use super::words::PRELUDE;
+use super::words::{PRELUDE, PRIMITIVES};
 use crate::eval::text::scan::{Kind as Token, tokens};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl World {
         Some(Found::Member(inside, member))
     }
 
-    fn follow_parent(&self, parent: &str, depth: usize) -> Option<Found> {
+    pub(super) fn follow_parent(&self, parent: &str, depth: usize) -> Option<Found> {
         if parent.is_empty() { Some(Found::Module(String::new())) } else { self.follow(parent, depth + 1) }
     }
 
@@ -195,7 +195,7 @@ impl World {
     }
 
     /// What the first word of a path may be, the nearest first.
-    fn roots(&self, name: &str) -> Vec<String> {
+    pub(super) fn roots(&self, name: &str) -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         if self.entries("").iter().any(|e| e.name == name) {
             out.push(name.to_owned());
@@ -210,9 +210,22 @@ impl World {
         if self.entries("std").iter().any(|e| e.name == name && e.kind == Kind::Macro) {
             out.push(format!("std::{name}"));
         }
-        let primitive = format!("primitive::{name}");
-        out.extend(self.def(&primitive).is_some().then_some(primitive));
+        // Slices and pointers have pages as well, but no names.
+        out.extend(PRIMITIVES.contains(&name).then(|| format!("primitive::{name}")));
         out
+    }
+
+    /// The fields of the struct or of the variant that a path leads to, numbers where they have no names.
+    pub fn fields_of(&self, path: &[String]) -> Vec<Member> {
+        let of = |def: &TypeDef| def.members.iter().filter(|m| m.kind == Kind::Field).cloned().collect();
+        match self.find(path) {
+            Some(Found::Type(path)) => {
+                let def = self.def(&path);
+                def.and_then(|d| d.target.as_ref()).and_then(|t| self.type_of(t)).or(def).map(of).unwrap_or_default()
+            }
+            Some(Found::Member(_, variant)) => variant.fields(),
+            _ => Vec::new(),
+        }
     }
 
     /// What a type's path can be followed by: variants, functions, constants, methods.
@@ -533,10 +546,10 @@ fn as_entry(path: &str, m: &Member) -> Entry {
     Entry { name: m.name.clone(), kind: m.kind, signature: m.signature.clone(), doc: m.doc.clone(), elsewhere }
 }
 
-/// The first of each name.
+/// The first of each name, which a field may share with what is called.
 fn unique(all: Vec<Having>) -> Vec<Having> {
     let mut seen = HashSet::new();
-    all.into_iter().filter(|h| seen.insert(h.member.name.clone())).collect()
+    all.into_iter().filter(|h| seen.insert((h.member.name.clone(), h.member.kind == Kind::Field))).collect()
 }
 
 /// A member with parameters replaced by what they stand for.
