@@ -1,19 +1,15 @@
-"""Cells of Rust in a Python notebook: a session of xlazy's own kernel beside it, reached as any front end does."""
+"""Cells of Rust in a Python notebook, and tensors that go over."""
 
 import atexit
 import json
 import os
-import sys
 import tempfile
-from getpass import getpass
 
-import zmq
 from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.display import clear_output
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import KernelManager
+
+from .session import Session
 
 CELL = "%%xlazy"
 # What safetensors calls them, and what NumPy does.
@@ -21,169 +17,6 @@ DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "C64": "<c8", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-
-
-class RustError(Exception):
-    """A cell of Rust that failed, shown as its own kernel shows it."""
-
-    def __init__(self, name, message, traceback):
-        super().__init__(f"{name}: {message}")
-        self.name, self.message, self.traceback = name, message, traceback
-
-    def _render_traceback_(self):
-        return self.traceback or [str(self)]
-
-
-class Session:
-    """One kernel for one notebook, started by its first cell."""
-
-    def __init__(self, shell):
-        self.shell, self.manager, self.client = shell, None, None
-        self.widgets = Widgets(self)
-
-    def start(self):
-        if self.manager is not None and self.manager.is_alive():
-            return
-        self.end()
-        # Unix sockets: nobody else on the machine can read what goes over them.
-        manager = KernelManager(transport="ipc")
-        # This package's own, whatever kernelspecs Jupyter finds.
-        command = [sys.executable, "-m", "xlazy", "kernel", "{connection_file}"]
-        manager._kernel_spec = KernelSpec(
-            argv=command, display_name="xlazy", language="rust", interrupt_mode="message"
-        )
-        manager.start_kernel()
-        client = manager.client()
-        client.start_channels()
-        try:
-            client.wait_for_ready(timeout=60)
-        except BaseException:
-            client.stop_channels()
-            manager.shutdown_kernel(now=True)
-            raise
-        self.manager, self.client = manager, client
-
-    def end(self):
-        if self.client is not None:
-            self.client.stop_channels()
-        if self.manager is not None:
-            self.manager.shutdown_kernel()
-        self.manager = self.client = None
-
-    def run(self, code, silent=False):
-        """Runs a cell and shows what it shows, as it comes. A KeyboardInterrupt is passed on, and the session lives."""
-        self.start()
-        self.follow(self.client.execute(code, store_history=not silent, allow_stdin=True))
-
-    def follow(self, asked, answered=True):
-        """Shows what comes of a message, to its end; one that is `answered` has a reply, too."""
-        client = self.client
-        failed, idle, reply, interrupted = None, False, None, None
-        while not (idle and (reply or not answered)):
-            try:
-                sockets = {c.socket: c for c in (client.iopub_channel, client.stdin_channel, client.shell_channel)}
-                poller = zmq.Poller()
-                for socket in sockets:
-                    poller.register(socket, zmq.POLLIN)
-                if not poller.poll(1000) and not self.manager.is_alive():
-                    raise RustError("KernelDied", "xlazy's kernel has ended; the next cell starts another", [])
-                while client.iopub_channel.msg_ready():
-                    message = client.get_iopub_msg(timeout=1)
-                    ours = message["parent_header"].get("msg_id") == asked
-                    if ours and message["msg_type"] == "error":
-                        failed = message["content"]
-                    elif ours and message["msg_type"] == "status":
-                        idle = message["content"]["execution_state"] == "idle"
-                    elif not self.widgets.heard(message):
-                        self.show(message["msg_type"], message["content"])
-                while client.stdin_channel.msg_ready():
-                    question = client.get_stdin_msg(timeout=1)["content"]
-                    sys.stdout.flush()
-                    client.input((getpass if question["password"] else input)(question["prompt"]))
-                while client.shell_channel.msg_ready():
-                    message = client.get_shell_msg(timeout=1)
-                    reply = message if message["parent_header"].get("msg_id") == asked else reply
-            except KeyboardInterrupt as interrupt:
-                interrupted = interrupt
-                self.manager.interrupt_kernel()
-        content = failed or (reply["content"] if reply and reply["content"]["status"] == "error" else None)
-        if content and content.get("ename"):
-            raise RustError(content["ename"], content["evalue"], content["traceback"]) from interrupted
-
-    def show(self, kind, content):
-        publish = self.shell.display_pub.publish
-        if kind == "stream":
-            stream = sys.stderr if content["name"] == "stderr" else sys.stdout
-            stream.write(content["text"])
-            stream.flush()
-        elif kind in ("display_data", "execute_result", "update_display_data"):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            publish(
-                data=content["data"],
-                metadata=content["metadata"],
-                transient=content.get("transient", {}),
-                update=kind == "update_display_data",
-            )
-        elif kind == "clear_output":
-            clear_output(wait=content["wait"])
-
-    def complete(self, code, position):
-        """What may stand at a place, and where what it replaces begins. Nothing while there is no session, or none in time."""
-        if self.client is None or not self.manager.is_alive():
-            return [], position
-        try:
-            content = self.client.complete(code, position, reply=True, timeout=5)["content"]
-        except (TimeoutError, RuntimeError):
-            return [], position
-        return content["matches"], content["cursor_start"]
-
-
-class Widgets:
-    """Widgets of the session, each with a comm of this notebook's kernel for its own."""
-
-    def __init__(self, session):
-        self.session, self.comms = session, {}
-
-    def heard(self, message):
-        """Passes on what a widget tells its front ends; False for messages of other kinds."""
-        content, kind = message["content"], message["msg_type"]
-        if kind not in ("comm_open", "comm_msg", "comm_close"):
-            return False
-        told = {"data": content["data"], "metadata": message["metadata"], "buffers": message["buffers"]}
-        name = content["comm_id"]
-        if kind == "comm_open":
-            from comm import create_comm
-
-            cell = self.session.shell.get_parent() if hasattr(self.session.shell, "get_parent") else None
-            comm = create_comm(target_name=content["target_name"], comm_id=name, **told)
-            comm.on_msg(lambda said: self.touched(name, said, cell))
-            self.comms[name] = comm
-        elif name in self.comms and kind == "comm_msg":
-            self.comms[name].send(**told)
-        elif name in self.comms:
-            self.comms.pop(name).close(**told)
-        return True
-
-    def touched(self, name, said, cell):
-        """A hand has changed a widget: what comes of it stands below the cell that made it."""
-        session, shell = self.session, self.session.shell
-        client = session.client
-        if client is None or not session.manager.is_alive():
-            return
-        content = {"comm_id": name, "data": said["content"]["data"]}
-        message = client.session.msg("comm_msg", content)
-        before = shell.get_parent() if cell else None
-        try:
-            if cell:
-                shell.set_parent(cell)
-            client.session.send(client.shell_channel.socket, message, buffers=said["buffers"])
-            session.follow(message["header"]["msg_id"], answered=False)
-        except RustError:
-            shell.showtraceback()
-        finally:
-            if cell:
-                shell.set_parent(before)
 
 
 @magics_class
@@ -208,7 +41,7 @@ class XlazyMagics(Magics):
             raise UsageError("%xlazy_get NAME: which tensor?")
         with Exchange() as file:
             one = f'("value".to_string(), ::std::clone::Clone::clone(&({line.strip()})))'
-            self.session.run(f"::xlazy::nn::save({rust_text(file)}, &[{one}]).unwrap();", silent=True)
+            self.session.run(f"::xlazy::nn::save({rust_text(file)}, &[{one}]).unwrap();", record=False)
             return read(file)
 
     @line_magic
@@ -219,7 +52,7 @@ class XlazyMagics(Magics):
             raise UsageError(f"%xlazy_put NAME: there is no variable {name!r} in this notebook")
         with Exchange() as file:
             write(file, self.shell.user_ns[name])
-            self.session.run(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;", silent=True)
+            self.session.run(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;", record=False)
 
 
 class Exchange:

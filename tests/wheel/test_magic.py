@@ -136,6 +136,21 @@ def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     assert shown[:1] == ["3.0"], shown
 
 
+def subshell(client):
+    """Of the Python kernel: what a front end sends it is heard while a cell runs."""
+    client.session.send(client.control_channel.socket, client.session.msg("create_subshell_request", {}))
+    return client.get_control_msg(timeout=60)["content"]["subshell_id"]
+
+
+def move(client, widget, value, beside=None):
+    data = {"method": "update", "state": {"value": value}, "buffer_paths": []}
+    message = client.session.msg("comm_msg", {"comm_id": widget, "data": data})
+    if beside:
+        message["header"]["subshell_id"] = beside
+    client.session.send(client.shell_channel.socket, message)
+    return message["header"]["msg_id"]
+
+
 def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
     _, client = front
     shows = client.execute(
@@ -146,19 +161,65 @@ def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
     (shown,) = [m["content"]["data"] for m in seen if m["msg_type"] == "display_data"]
     assert (opened["target_name"], shown["text/plain"]) == ("jupyter.widget", "rate: 3 (0 to 10)")
     assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == opened["comm_id"]
-    data = {"method": "update", "state": {"value": 7}, "buffer_paths": []}
-    moves = client.session.msg("comm_msg", {"comm_id": opened["comm_id"], "data": data})
-    client.session.send(client.shell_channel.socket, moves)
+    moves = move(client, opened["comm_id"], 7)
     printed, idle = [], False
     while not idle:
         message = client.get_iopub_msg(timeout=60)
         of = message["parent_header"].get("msg_id")
         if message["msg_type"] == "stream":
             printed.append((of, message["content"]["text"]))
-        idle = of == moves["header"]["msg_id"] and message["content"].get("execution_state") == "idle"
+        idle = of == moves and message["content"].get("execution_state") == "idle"
     assert printed == [(shows, "moved to 7\n")]
     seen = outputs_until_idle(client, client.execute("%%xlazy\nrate.value()"))
     assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"] == ["7"]
+
+
+def test_a_widget_that_is_moved_while_a_cell_runs_is_seen_by_it(front):
+    _, client = front
+    beside = subshell(client)
+    shows = client.execute("%%xlazy\nlet level = Slider::new(\"level\", 0..=100);\nlevel")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    waits = "%%xlazy\nprintln!(\"waits\");\nwhile level.value() < 7 { std::thread::sleep(std::time::Duration::from_millis(5)); }\nlevel.value()"
+    seen = []
+    for message in outputs_until_idle(client, client.execute(waits)):
+        seen.append(message)
+        if message["msg_type"] == "stream" and "waits" in message["content"]["text"]:
+            move(client, widget, 7, beside)
+    assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"][:1] == ["7"]
+
+
+def test_widgets_are_moved_and_cells_run_at_once(front):
+    _, client = front
+    beside = subshell(client)
+    shows = client.execute("%%xlazy\nlet pace = Slider::new(\"pace\", 0..=100);\npace.on_change(|v| println!(\"at {v}\"));\npace")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    # The next of each when the one before it is over, as front ends do.
+    cells = iter([f"%%xlazy\nfor i in 0..5 {{ println!(\"{n}: {{}}\", pace.value()); }}" for n in range(12)])
+    values = iter(range(1, 61))
+    cell, moved, shown = client.execute(next(cells)), move(client, widget, next(values), beside), {}
+    while cell or moved:
+        message = client.get_iopub_msg(timeout=60)
+        of = message["parent_header"].get("msg_id")
+        if message["msg_type"] == "stream":
+            shown[of] = shown.get(of, "") + message["content"]["text"]
+        if message["content"].get("execution_state") == "idle" and of == cell:
+            code = next(cells, None)
+            cell = code and client.execute(code)
+        if message["content"].get("execution_state") == "idle" and of == moved:
+            value = next(values, None)
+            moved = value and move(client, widget, value, beside)
+    assert shown.pop(shows).splitlines()[-1] == "at 60"
+    assert [len(lines.splitlines()) for lines in shown.values()] == [5] * 12
+
+
+def test_what_a_thread_writes_stands_below_the_cell_that_started_it(front, tmp_path):
+    _, client = front
+    waits = f"while !std::path::Path::new(\"{tmp_path}/go\").exists() {{ std::thread::sleep(std::time::Duration::from_millis(5)); }}"
+    starts = client.execute(f"%%xlazy\nstd::thread::spawn(|| {{ {waits} println!(\"from the thread\"); }});")
+    list(outputs_until_idle(client, starts))
+    (tmp_path / "go").touch()
+    message = client.get_iopub_msg(timeout=60)
+    assert (message["parent_header"]["msg_id"], message["content"].get("text")) == (starts, "from the thread\n")
 
 
 def test_rust_is_completed(front):
