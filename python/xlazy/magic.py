@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 
-from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.completer import Completion
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
@@ -107,28 +107,36 @@ def write(file, value):
         opened.write(len(head).to_bytes(8, "little") + head + array.tobytes())
 
 
-def matcher_of(session):
-    @context_matcher()
-    def xlazy_matcher(context):
-        text = context.full_text
-        first, _, code = text.partition("\n")
-        if first.split()[:1] != [CELL] or context.cursor_line == 0:
-            return {"completions": []}
-        lines = code.split("\n")[: context.cursor_line - 1]
-        position = sum(len(line) + 1 for line in lines) + context.cursor_position
-        matches, start = session.complete(code, position)
-        found = [SimpleCompletion(text=match, type="xlazy") for match in matches]
-        return {"completions": found, "matched_fragment": code[start:position], "suppress": True}
+def rust_at(text, offset):
+    """Where the Rust begins and ends that a place in a cell is in; None where it is Python."""
+    first, newline, _ = text.partition("\n")
+    begin = len(first) + len(newline)
+    return (begin, len(text)) if first.split()[:1] == [CELL] and offset >= begin > len(first) else None
 
-    return xlazy_matcher
+
+def completes(completer, session):
+    """Has a notebook's completer answer for Rust, too. It is asked in the one way that all versions of IPython share: what a matcher is,
+    and whether there are any, differs between them."""
+    python = completer.completions
+
+    def completions(text, offset):
+        rust = rust_at(text, offset)
+        if rust is None:
+            yield from python(text, offset)
+            return
+        begin, end = rust
+        matches, start, stop = session.complete(text[begin:end], offset - begin)
+        for match in matches:
+            yield Completion(begin + start, begin + stop, match, type="xlazy")
+
+    completer.completions = completions
 
 
 def load(ipython):
     unload(ipython)
     magics = XlazyMagics(ipython)
-    magics.matcher = matcher_of(magics.session)
     ipython.register_magics(magics)
-    ipython.Completer.custom_matchers.append(magics.matcher)
+    completes(ipython.Completer, magics.session)
     # The session ends with the notebook's kernel.
     atexit.register(magics.session.end)
 
@@ -139,6 +147,6 @@ def unload(ipython):
         return
     atexit.unregister(magics.session.end)
     magics.session.end()
-    ipython.Completer.custom_matchers.remove(magics.matcher)
+    del ipython.Completer.completions
     for kind, name in (("cell", "xlazy"), ("line", "xlazy_get"), ("line", "xlazy_put")):
         ipython.magics_manager.magics[kind].pop(name, None)

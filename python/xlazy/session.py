@@ -134,7 +134,9 @@ class Session:
 
     def interrupt(self):
         """Ends what runs; a KernelManager would use a socket that is another thread's."""
-        self.wire.tell("interrupt_request", {}, "control")
+        wire = self.wire
+        if wire is not None:
+            wire.tell("interrupt_request", {}, "control")
 
     def late(self, message):
         """Shows what comes of a cell that is over, from its threads and for its widgets: it stands below that cell all the same."""
@@ -181,11 +183,10 @@ class Session:
             clear_output(wait=content["wait"])
 
     def complete(self, code, position):
-        """What may stand at a place, and where what it replaces begins. Nothing while there is no session, or none in time."""
-        if not self.alive():
-            return [], position
-        content = self.answer("complete_request", {"code": code, "cursor_pos": position}, timeout=5)
-        return (content["matches"], content["cursor_start"]) if content else ([], position)
+        """What may stand at a place, and from where to where it is put. Nothing while there is no session, or none in time."""
+        asked = {"code": code, "cursor_pos": position}
+        content = self.answer("complete_request", asked, timeout=5) if self.alive() else None
+        return (content["matches"], content["cursor_start"], content["cursor_end"]) if content else ([], position, position)
 
 
 # What a front end shows of a cell that is over.

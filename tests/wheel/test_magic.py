@@ -1,5 +1,6 @@
 """%%xlazy in a Python kernel, by nbclient and by a front end that asks, interrupts and completes."""
 
+import contextlib
 import queue
 import time
 
@@ -78,18 +79,25 @@ def test_what_cannot_go_over_is_refused():
     assert "cannot find value `nothing`" in text(outputs[1])
 
 
-@pytest.fixture(scope="module")
-def front():
+@contextlib.contextmanager
+def kernel(*cells):
+    """A Python kernel that has run these cells, and its front end."""
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
     client.wait_for_ready(timeout=60)
-    client.execute("%load_ext xlazy\n", reply=True, timeout=60)
-    client.execute("%%xlazy\nlet weights = tensor([1.0, 2.0]);", reply=True, timeout=120)
+    for cell in cells:
+        assert client.execute(cell, reply=True, timeout=120)["content"]["status"] == "ok", cell
     yield manager, client
     client.stop_channels()
     manager.shutdown_kernel()
+
+
+@pytest.fixture(scope="module")
+def front():
+    with kernel("%load_ext xlazy\n", "%%xlazy\nlet weights = tensor([1.0, 2.0]);") as both:
+        yield both
 
 
 def outputs_until_idle(client, asked):
@@ -230,6 +238,31 @@ def test_rust_is_completed(front):
     assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
     cell = "import numpy\nnumpy.ara"
     assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
+
+
+# What IPython 7, jupyter_client 6 and 7 and ipykernel 6.17, which Colab has, lack or have in another form.
+OLD = """
+import sys
+import IPython.core.completer as completer
+import jupyter_client.manager
+newer = {name: vars(completer).pop(name, None) for name in ("SimpleCompletion", "context_matcher")}
+jupyter_client.manager.KernelManager.client = sys.modules["comm"] = None
+get_ipython().run_line_magic("load_ext", "xlazy")
+vars(completer).update(newer)
+"""
+
+
+def test_an_older_jupyter_is_enough():
+    slider = "%%xlazy\nlet rate = Slider::new(\"rate\", 0..=10).at(3);\nrate"
+    with kernel(OLD, "%%xlazy\nlet weights = tensor([1.0, 2.0]);") as (_, client):
+        seen = list(outputs_until_idle(client, client.execute(slider)))
+        (widget,) = [m["content"]["comm_id"] for m in seen if m["msg_type"] == "comm_open"]
+        list(outputs_until_idle(client, move(client, widget, 7)))
+        seen = outputs_until_idle(client, client.execute("%%xlazy\nrate.value()"))
+        assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"][:1] == ["7"]
+        cell = "%%xlazy\nweights.requires_g"
+        content = client.complete(cell, len(cell), reply=True, timeout=60)["content"]
+        assert "requires_grad" in "".join(content["matches"]), content
 
 
 def test_files_read_back_what_numpy_wrote(tmp_path):
