@@ -89,7 +89,8 @@ class Session:
             "silent": False,
             "store_history": record,
             "user_expressions": {},
-            "allow_stdin": True,
+            # A terminal can be asked, a front end says whether it can.
+            "allow_stdin": self.kernel() is None or self.request().get("content", {}).get("allow_stdin", False),
             # Which cells are not run after this one is up to the notebook.
             "stop_on_error": False,
         }

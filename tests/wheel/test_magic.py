@@ -129,6 +129,25 @@ def test_questions_are_asked_in_the_notebook(front):
     assert shown[:1] == ["7"], shown
 
 
+READS = "%%xlazy\nlet mut line = String::new();\nstd::io::stdin().read_line(&mut line)?;\nline.len()"
+
+
+def errors(messages):
+    return [m["content"] for m in messages if m["msg_type"] == "error"]
+
+
+def test_what_cannot_be_asked_ends_the_cell_and_not_the_session(front):
+    _, client = front
+    refused = list(outputs_until_idle(client, client.execute(READS, allow_stdin=False)))
+    assert errors(refused) and "no way to ask the user" in "".join(m["content"].get("text", "") for m in refused)
+    # The front end can be asked, and what asks it here fails.
+    code = f"import builtins\nbuiltins.input = lambda prompt: 1 / 0\nget_ipython().run_cell_magic('xlazy', '', {READS[8:]!r})"
+    (failed,) = errors(outputs_until_idle(client, client.execute(code)))
+    assert failed["ename"] == "ZeroDivisionError"
+    shown = [m for m in outputs_until_idle(client, client.execute("%%xlazy\nweights.sum().item()")) if m["msg_type"] == "display_data"]
+    assert shown[0]["content"]["data"]["text/plain"] == "3.0"
+
+
 def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     manager, client = front
     asked = client.execute("%%xlazy\nprintln!(\"on\");\nloop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
