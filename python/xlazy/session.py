@@ -8,6 +8,7 @@ from IPython.display import clear_output
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
+from .folder import Folder
 from .wire import Wire
 
 # So long a kernel may take to start.
@@ -29,7 +30,7 @@ class Session:
     """One kernel for one notebook, started by its first cell."""
 
     def __init__(self, shell):
-        self.shell, self.manager, self.wire, self.subshell = shell, None, None, None
+        self.shell, self.folder, self.manager, self.wire, self.subshell = shell, None, None, None, None
         self.starting, self.welcome = threading.RLock(), threading.Event()
         # The headers of the notebook's messages, by the ids of those that they cause here.
         self.asking = {}
@@ -41,7 +42,8 @@ class Session:
                 return
             self.end()
             # Unix sockets: nobody else on the machine can read what goes over them.
-            manager = KernelManager(transport="ipc")
+            self.folder = folder = Folder()
+            manager = KernelManager(transport="ipc", ip=folder / "socket", connection_file=folder / "kernel.json")
             # This package's own, whatever kernelspecs Jupyter finds.
             command = [sys.executable, "-m", "xlazy", "kernel", "{connection_file}"]
             manager._kernel_spec = KernelSpec(
@@ -70,7 +72,9 @@ class Session:
                 self.wire.close()
             if self.manager is not None:
                 self.manager.shutdown_kernel(now=now)
-            self.manager = self.wire = self.subshell = None
+            if self.folder is not None:
+                self.folder.end()
+            self.folder = self.manager = self.wire = self.subshell = None
 
     def answer(self, kind, content=None, channel="shell", timeout=None):
         """What the kernel replies to a question; None where it does not in time."""

@@ -1,6 +1,7 @@
 """%%xlazy in a Python kernel, by nbclient and by a front end that asks, interrupts and completes."""
 
 import contextlib
+import os
 import queue
 import time
 
@@ -80,10 +81,10 @@ def test_what_cannot_go_over_is_refused():
 
 
 @contextlib.contextmanager
-def kernel(*cells):
+def kernel(*cells, **where):
     """A Python kernel that has run these cells, and its front end."""
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
+    manager.start_kernel(**where)
     client = manager.client()
     client.start_channels()
     client.wait_for_ready(timeout=60)
@@ -257,6 +258,26 @@ def test_rust_is_completed(front):
     assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
     cell = "import numpy\nnumpy.ara"
     assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
+
+
+def test_nothing_of_a_session_lies_beside_the_notebook_or_outlives_it(tmp_path):
+    work, temporary = tmp_path / "work", tmp_path / "tmp"
+    work.mkdir()
+    temporary.mkdir()
+    where = {"cwd": str(work), "env": {**os.environ, "TMPDIR": str(temporary)}}
+    rust = "%%xlazy\n1"
+    with kernel("%load_ext xlazy\n", rust, **where) as (manager, client):
+        (left,) = temporary.glob("xlazy-session-*")
+        assert left.stat().st_mode & 0o77 == 0 and [p for p in left.iterdir() if p.is_socket()]
+        assert list(work.iterdir()) == []
+        # Killed, it takes nothing away: the next one does.
+        manager.restart_kernel(now=True)
+        client.wait_for_ready(timeout=60)
+        for cell in ("%load_ext xlazy\n", rust):
+            client.execute(cell, reply=True, timeout=120)
+        (other,) = temporary.glob("xlazy-session-*")
+        assert other != left
+    assert [*temporary.glob("xlazy-session-*"), *work.iterdir()] == []
 
 
 # What IPython 7, jupyter_client 6 and 7 and ipykernel 6.17, which Colab has, lack or have in another form.
