@@ -108,12 +108,14 @@ class Session:
 
     def follow(self, asked):
         """Shows what comes of a message, to its end."""
-        wire, failed = self.wire, None
+        wire, failed, errors = self.wire, None, []
         try:
             while not (asked.over and asked.came.empty()):
                 try:
                     message = asked.next()
-                    if message and message["msg_type"] == "input_request":
+                    if message and message["msg_type"] == "error":
+                        errors.append(message)
+                    elif message and message["msg_type"] == "input_request":
                         question = message["content"]
                         sys.stdout.flush()
                         value = (getpass.getpass if question["password"] else input)(question["prompt"])
@@ -130,12 +132,18 @@ class Session:
                         failed = error
         finally:
             wire.done(asked)
-        if not asked.idle:
+        if asked.until:
             raise RustError("KernelDied", "xlazy's kernel has ended; the next cell starts another") from failed
         if failed and not isinstance(failed, KeyboardInterrupt):
             raise failed
-        if asked.reply and asked.reply["status"] == "error":
-            raise RustError(asked.reply["ename"], asked.reply["evalue"], asked.reply["traceback"]) from failed
+        reply = asked.reply
+        error = {part: reply[part] for part in ("ename", "evalue", "traceback")} if reply["status"] == "error" else None
+        for message in errors:
+            # Another's than the cell's own is of a widget that it shows.
+            if message["content"] != error:
+                self.late(message)
+        if error:
+            raise RustError(*error.values()) from failed
 
     def interrupt(self):
         """Ends what runs; a KernelManager would use a socket that is another thread's."""
@@ -186,6 +194,8 @@ class Session:
             )
         elif kind == "clear_output":
             clear_output(wait=content["wait"])
+        elif kind == "error":
+            print(*content["traceback"], sep="\n", file=sys.stderr)
 
     def complete(self, code, position):
         """What may stand at a place, and from where to where it is put. Nothing while there is no session, or none in time."""
@@ -195,7 +205,7 @@ class Session:
 
 
 # What a front end shows of a cell that is over.
-SHOWN = ("stream", "display_data", "update_display_data", "clear_output")
+SHOWN = ("stream", "display_data", "update_display_data", "clear_output", "error")
 
 
 class Widgets:

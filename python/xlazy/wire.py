@@ -12,10 +12,11 @@ from jupyter_client.session import Session as Messages
 
 
 class Asked:
-    """A message that is answered: what comes of it, in order, until all that it waits for has come, or nothing can any more."""
+    """A message that is answered: what comes of it, in order, until all that it waits for has come, or nothing can any more. Then
+    there is something left in `until`."""
 
     def __init__(self, until):
-        self.until, self.reply, self.idle, self.over = set(until), None, False, False
+        self.until, self.reply, self.over = set(until), None, False
         self.came = queue.SimpleQueue()
 
     def take(self, message):
@@ -26,7 +27,6 @@ class Asked:
         elif kind != "status":
             self.came.put(message)
         elif content["execution_state"] == "idle":
-            self.idle = True
             self.until.discard("idle")
         if not self.until:
             self.end()

@@ -240,6 +240,20 @@ def test_widgets_are_moved_and_cells_run_at_once(front):
     assert [len(lines.splitlines()) for lines in shown.values()] == [5] * 12
 
 
+def test_what_fails_when_a_widget_is_moved_is_told_below_its_cell(front):
+    _, client = front
+    code = "let risk = Slider::new(\"risk\", 0..=10);\nrisk.on_change(|v| panic!(\"no {v}\"));\nrisk"
+    shows = client.execute(f"%%xlazy\n{code}")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    moved, told, idle = move(client, widget, 4), [], False
+    while not idle:
+        message = client.get_iopub_msg(timeout=60)
+        of = message["parent_header"].get("msg_id")
+        told += [(of, error["evalue"]) for error in errors([message])]
+        idle = of == moved and message["content"].get("execution_state") == "idle"
+    assert [of for of, _ in told] == [shows] and "no 4" in told[0][1]
+
+
 def test_what_a_thread_writes_stands_below_the_cell_that_started_it(front, tmp_path):
     _, client = front
     waits = f"while !std::path::Path::new(\"{tmp_path}/go\").exists() {{ std::thread::sleep(std::time::Duration::from_millis(5)); }}"
