@@ -9,9 +9,8 @@ from IPython.core.completer import Completion
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from .session import Session
+from .session import CELL, Session
 
-CELL = "%%xlazy"
 # What safetensors calls them, and what NumPy does.
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "C64": "<c8", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",

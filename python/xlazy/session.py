@@ -11,6 +11,7 @@ from jupyter_client.manager import KernelManager
 from .folder import Folder
 from .wire import Wire
 
+CELL = "%%xlazy"
 # So long a kernel may take to start.
 START_S = 60
 
@@ -100,14 +101,19 @@ class Session:
         }
         asked = self.wire.ask("execute_request", content)
         self.asking[asked.name] = self.request().get("header")
-        self.follow(asked)
+        for told in self.follow(asked).get("payload", ()):
+            if told["source"] == "page":
+                # As every front end shows it, and a page of theirs some do not.
+                self.shell.display_pub.publish(data=told["data"], metadata={})
+            elif told["source"] == "set_next_input":
+                self.shell.set_next_input(f"{CELL}\n{told['text']}")
 
     def request(self):
         """The message that the notebook's cell runs for; in a terminal there is none."""
         return self.shell.get_parent() if hasattr(self.shell, "get_parent") else {}
 
     def follow(self, asked):
-        """Shows what comes of a message, to its end."""
+        """Shows what comes of a cell, to its end, and returns the reply."""
         wire, failed, errors = self.wire, None, []
         try:
             while not (asked.over and asked.came.empty()):
@@ -144,6 +150,7 @@ class Session:
                 self.late(message)
         if error:
             raise RustError(*error.values()) from failed
+        return reply
 
     def interrupt(self):
         """Ends what runs; a KernelManager would use a socket that is another thread's."""

@@ -41,6 +41,12 @@ def test_a_session_lasts_across_cells_and_shows_every_kind():
     assert "[4,3]" in text(outputs[3], "display_data")
 
 
+def test_pages_are_shown():
+    outputs = run("%%xlazy\n%help", "%%xlazy\n?Tensor::matmul", "%%xlazy\nlet x = 3;\n", "%%xlazy\nx?")
+    help, matmul, _, x = (text(o, "display_data") for o in outputs)
+    assert "%metrics" in help and "matmul" in matmul and "i32" in x, (help, matmul, x)
+
+
 def test_displays_change_in_place():
     outputs = run("%%xlazy\nfor i in progress(0..50) { std::thread::sleep(std::time::Duration::from_millis(10)); let _ = i; }")
     bars = [o for o in outputs[0] if o.output_type == "display_data" and "50/50" in o.data["text/plain"]]
