@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import re
 import tempfile
 
 from IPython.core.completer import Completion
@@ -106,11 +107,18 @@ def write(file, value):
         opened.write(len(head).to_bytes(8, "little") + head + array.tobytes())
 
 
+# Behind these there is Rust, to the end of the cell or of the line.
+CELL_HEAD = re.compile(rf"\s*{CELL}[^\S\n]*\n")
+LINE_HEAD = re.compile(r"(?:[^=]*=)?\s*%xlazy_get\s+")
+
+
 def rust_at(text, offset):
     """Where the Rust begins and ends that a place in a cell is in; None where it is Python."""
-    first, newline, _ = text.partition("\n")
-    begin = len(first) + len(newline)
-    return (begin, len(text)) if first.split()[:1] == [CELL] and offset >= begin > len(first) else None
+    if cell := CELL_HEAD.match(text):
+        return (cell.end(), len(text)) if offset >= cell.end() else None
+    begin = text.rfind("\n", 0, offset) + 1
+    line = LINE_HEAD.match(text[begin:offset])
+    return (begin + line.end(), offset + len(text[offset:].partition("\n")[0])) if line else None
 
 
 def completes(completer, session):

@@ -270,12 +270,17 @@ def test_what_a_thread_writes_stands_below_the_cell_that_started_it(front, tmp_p
     assert (message["parent_header"]["msg_id"], message["content"].get("text")) == (starts, "from the thread\n")
 
 
-def test_rust_is_completed(front):
+@pytest.mark.parametrize("before", ["%%xlazy\nlet other = 1;\n", "\n \n%%xlazy\n", "x = 1\ny = %xlazy_get ", "%xlazy_get &"])
+def test_rust_is_completed(front, before):
     _, client = front
-    cell = "%%xlazy\nlet other = 1;\nweights.requires_g"
+    cell = before + "weights.requires_g"
     content = client.complete(cell, len(cell), reply=True, timeout=60)["content"]
     assert any(m.startswith("requires_grad") for m in content["matches"]), content
     assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
+
+
+def test_python_is_completed_beside_it(front):
+    _, client = front
     cell = "import numpy\nnumpy.ara"
     assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
 
