@@ -10,13 +10,43 @@ from IPython.core.completer import Completion
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from .session import CELL, Session
+from .session import CELL, RustError, Session
 
 # What safetensors calls them, and what NumPy does.
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "C64": "<c8", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
+# What is a name in Python and none in Rust.
+KEYWORDS = set(
+    """_ abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in let loop
+    macro match mod move mut override priv pub ref return self Self static struct super trait true try type typeof unsafe unsized use
+    virtual where while yield""".split()
+)
+# Saves a tensor; of anything else it is told what it is. The value stands on lines of its own, so that a comment may end it, and
+# outside of the items, whose names it does not see.
+KIND = ".kind"
+SAVE = """match &(
+%(value)s
+) {
+    value => {
+        struct Given<T>(T);
+        impl Given<&::xlazy::Tensor> {
+            fn save(self) {
+                ::xlazy::nn::save(%(file)s, &[("value".to_string(), self.0.clone())]).unwrap();
+            }
+        }
+        trait Other {
+            fn save(self);
+        }
+        impl<T> Other for Given<&T> {
+            fn save(self) {
+                ::std::fs::write(%(kind)s, ::std::any::type_name::<T>()).unwrap();
+            }
+        }
+        Given(value).save();
+    }
+}"""
 
 
 @magics_class
@@ -40,9 +70,19 @@ class XlazyMagics(Magics):
         if not line.strip():
             raise UsageError("%xlazy_get NAME: which tensor?")
         with Exchange() as file:
-            one = f'("value".to_string(), ::std::clone::Clone::clone(&({line.strip()})))'
-            self.session.run(f"::xlazy::nn::save({rust_text(file)}, &[{one}]).unwrap();", record=False)
+            self.quietly(SAVE % {"value": line, "file": rust_text(file), "kind": rust_text(file + KIND)})
+            if os.path.exists(file + KIND):
+                with open(file + KIND) as told:
+                    kind = re.sub(r"\b(\w+::)+", "", told.read())
+                raise TypeError(f"{line.strip()} is of type {kind}: expected a tensor, which becomes an array")
             return read(file)
+
+    def quietly(self, code):
+        """Runs what nobody has typed, so no error shows it."""
+        try:
+            self.session.run(code, record=False)
+        except RustError as error:
+            raise RustError(error.name, error.message) from None
 
     @line_magic
     def xlazy_put(self, line):
@@ -50,9 +90,11 @@ class XlazyMagics(Magics):
         name = line.strip()
         if not name.isidentifier() or name not in self.shell.user_ns:
             raise UsageError(f"%xlazy_put NAME: there is no variable {name!r} in this notebook")
+        if name in KEYWORDS:
+            raise UsageError(f"%xlazy_put {name}: Rust has no variable of that name; give the array another one first")
         with Exchange() as file:
             write(file, self.shell.user_ns[name])
-            self.session.run(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;", record=False)
+            self.quietly(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;")
 
 
 class Exchange:
@@ -93,6 +135,8 @@ def read(file):
 def write(file, value):
     import numpy
 
+    if numpy.ma.is_masked(value):
+        raise TypeError("a masked array has places without a value, and a tensor has none: x.filled(0) gives them one")
     array = numpy.asarray(value)
     little = array.dtype.newbyteorder("<")
     names = [name for name, known in DTYPES.items() if numpy.dtype(known) == little]

@@ -77,13 +77,36 @@ def test_arrays_go_over_and_come_back(dtype):
     assert text(outputs[1]) == "5.0 ()\n"
 
 
-def test_what_cannot_go_over_is_refused():
+def test_what_cannot_go_over_is_refused_in_a_sentence():
+    tried = "def tried(magic, line):\n    try:\n        get_ipython().run_line_magic(magic, line)\n    except Exception as e:\n"
+    tried += "        print(*getattr(e, '_render_traceback_', lambda: [e])())"
+    get, put = "tried('xlazy_get', {!r})".format, "tried('xlazy_put', {!r})".format
     outputs = run(
-        "x = 'text'\ntry:\n    get_ipython().run_line_magic('xlazy_put', 'x')\nexcept TypeError as e:\n    print(e)",
-        "try:\n    get_ipython().run_line_magic('xlazy_get', 'nothing')\nexcept Exception as e:\n    print(e)",
+        "%%xlazy\nlet n = 3;\nlet words = vec![String::new()];",
+        tried,
+        get("nothing"),
+        get("n // a number"),
+        get("&words"),
+        get("tensor([1.0]) + tensor([1.0, 2.0, 3.0]) * tensor([1.0, 2.0])"),
+        "x = 'text'\n" + put("x"),
+        "import numpy\nx = numpy.ma.array([1.0, 2.0], mask=[0, 1])\n" + put("x"),
+        "match = _ = 1.0\n" + put("match") + "\n" + put("_"),
     )
-    assert "a tensor cannot have NumPy's <U4" in text(outputs[0])
-    assert "cannot find value `nothing`" in text(outputs[1])
+    told = [text(o) for o in outputs[2:]]
+    expected = ["cannot find value `nothing`", "of type i32: expected a tensor", "of type &Vec<String>: ", "mul(f32[3], f32[2])"]
+    expected += ["a tensor cannot have NumPy's <U4", "x.filled(0)", "Rust has no variable of that name"]
+    for said, part in zip(told, expected):
+        assert part in said and "::xlazy" not in said and "xlazy-" not in said, (said, part)
+    assert [len(said.splitlines()) for said in told] == [1, 1, 1, 1, 1, 1, 2], told
+
+
+def test_an_expression_may_end_in_a_comment_and_name_what_the_magic_names():
+    outputs = run(
+        "%%xlazy\nstruct Given;\nimpl Given { fn two(&self) -> Tensor { tensor([2.0]) } }",
+        "x = %xlazy_get Given.two() // two",
+        "print(x)",
+    )
+    assert text(outputs[2]) == "[2.]\n", outputs
 
 
 @contextlib.contextmanager
