@@ -41,6 +41,8 @@ class Session:
         with self.starting:
             if self.alive():
                 return
+            if self.manager is not None:
+                print("The session has ended: its variables are gone, and this cell begins another one.", file=sys.stderr)
             self.end()
             # Unix sockets: nobody else on the machine can read what goes over them.
             self.folder = folder = Folder()

@@ -308,6 +308,22 @@ def test_python_is_completed_beside_it(front):
     assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
 
 
+def test_the_end_of_a_session_is_told_once():
+    rust = "%%xlazy\nlet kept = 1;"
+    ends = "session = get_ipython().magics_manager.registry['XlazyMagics'].session\n"
+    ends += "session.manager.signal_kernel(9)\nwhile session.manager.is_alive(): pass"
+    told = [text(o) for o in run(rust, rust, ends, rust, rust)]
+    assert ["variables are gone" in said for said in told] == [False, False, False, True, False], told
+
+
+def test_a_session_that_ends_under_a_cell_is_told_in_it():
+    outputs = run(
+        "%%xlazy\nlet kept = 1;",
+        "try:\n    get_ipython().run_cell_magic('xlazy', '', '!kill -9 $PPID')\nexcept Exception as e:\n    print(e)",
+    )
+    assert "KernelDied: xlazy's kernel has ended" in text(outputs[1]), outputs
+
+
 def test_nothing_of_a_session_lies_beside_the_notebook_or_outlives_it(tmp_path):
     work, temporary = tmp_path / "work", tmp_path / "tmp"
     work.mkdir()
