@@ -72,9 +72,7 @@ class Session:
     def end(self, now=False):
         with self.starting:
             if self.wire is not None:
-                self.wire.close()
-            if self.manager is not None:
-                self.manager.shutdown_kernel(now=now)
+                self.wire.close(now)
             if self.folder is not None:
                 self.folder.end()
             self.folder = self.manager = self.wire = self.subshell = None
@@ -173,8 +171,9 @@ class Session:
                 self.show(kind, message["content"])
 
     def kernel(self):
-        """The notebook's own; None in a terminal."""
-        return getattr(self.shell, "kernel", None)
+        """The notebook's own, which is ipykernel's or one made of it; None in a terminal."""
+        kernel = getattr(self.shell, "kernel", None)
+        return kernel if hasattr(kernel, "iopub_socket") else None
 
     def asker(self, message):
         """The header of the notebook's message that a message of the session is due to."""

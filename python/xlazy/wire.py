@@ -59,7 +59,7 @@ class Wire:
             "shell": manager.connect_shell(identity=name),
             "control": manager.connect_control(identity=name),
         }
-        self.alive, self.late = manager.is_alive, late
+        self.manager, self.late, self.now = manager, late, False
         self.lock, self.over, self.asked, self.out = threading.Lock(), False, {}, deque()
         self.woken, self.wakes = os.pipe()
         self.thread = threading.Thread(target=self.run, name="xlazy", daemon=True)
@@ -99,10 +99,11 @@ class Wire:
             if message:
                 self.late(message)
 
-    def close(self):
+    def close(self, now=False):
+        """Ends the kernel, `now` without asking it."""
         with self.lock:
             if not self.over:
-                self.over = True
+                self.over, self.now = True, now
                 os.write(self.wakes, b"\0")
         self.thread.join()
 
@@ -119,7 +120,7 @@ class Wire:
                 self.messages.send(self.sockets[channel], message, buffers=list(buffers))
             for socket in self.sockets.values():
                 self.receive(socket)
-            if not ready and not self.alive():
+            if not ready and not self.manager.is_alive():
                 break
         with self.lock:
             self.over = True
@@ -129,6 +130,8 @@ class Wire:
             socket.close(linger=0)
         os.close(self.woken)
         os.close(self.wakes)
+        # Here, since where the notebook's kernel ends its thread's event loop has ended, in which jupyter_client 7 would do it.
+        self.manager.shutdown_kernel(now=self.now)
 
     def receive(self, socket):
         while True:
