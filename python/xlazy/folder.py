@@ -20,6 +20,7 @@ class Folder:
         # Held as long as this process lives, however it ends.
         self.held = os.open(self.path, os.O_RDONLY)
         fcntl.flock(self.held, fcntl.LOCK_EX)
+        open(self / "held", "x").close()
 
     def __truediv__(self, name):
         return os.path.join(self.path, name)
@@ -30,7 +31,7 @@ class Folder:
 
 
 def sweep(place):
-    """Takes away what killed processes have left. An empty folder may be one that is about to be held."""
+    """Takes away what killed processes have left. A folder without that file is one that is about to be held."""
     for entry in os.scandir(place):
         if not entry.name.startswith(PREFIX):
             continue
