@@ -1,189 +1,52 @@
-"""Cells of Rust in a Python notebook: a session of xlazy's own kernel beside it, reached as any front end does."""
+"""Cells of Rust in a Python notebook, and tensors that go over."""
 
 import atexit
 import json
 import os
-import sys
+import re
 import tempfile
-from getpass import getpass
 
-import zmq
-from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.completer import Completion
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.display import clear_output
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import KernelManager
 
-CELL = "%%xlazy"
+from .session import CELL, RustError, Session
+
 # What safetensors calls them, and what NumPy does.
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "C64": "<c8", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-
-
-class RustError(Exception):
-    """A cell of Rust that failed, shown as its own kernel shows it."""
-
-    def __init__(self, name, message, traceback):
-        super().__init__(f"{name}: {message}")
-        self.name, self.message, self.traceback = name, message, traceback
-
-    def _render_traceback_(self):
-        return self.traceback or [str(self)]
-
-
-class Session:
-    """One kernel for one notebook, started by its first cell."""
-
-    def __init__(self, shell):
-        self.shell, self.manager, self.client = shell, None, None
-        self.widgets = Widgets(self)
-
-    def start(self):
-        if self.manager is not None and self.manager.is_alive():
-            return
-        self.end()
-        # Unix sockets: nobody else on the machine can read what goes over them.
-        manager = KernelManager(transport="ipc")
-        # This package's own, whatever kernelspecs Jupyter finds.
-        command = [sys.executable, "-m", "xlazy", "kernel", "{connection_file}"]
-        manager._kernel_spec = KernelSpec(
-            argv=command, display_name="xlazy", language="rust", interrupt_mode="message"
-        )
-        manager.start_kernel()
-        client = manager.client()
-        client.start_channels()
-        try:
-            client.wait_for_ready(timeout=60)
-        except BaseException:
-            client.stop_channels()
-            manager.shutdown_kernel(now=True)
-            raise
-        self.manager, self.client = manager, client
-
-    def end(self):
-        if self.client is not None:
-            self.client.stop_channels()
-        if self.manager is not None:
-            self.manager.shutdown_kernel()
-        self.manager = self.client = None
-
-    def run(self, code, silent=False):
-        """Runs a cell and shows what it shows, as it comes. A KeyboardInterrupt is passed on, and the session lives."""
-        self.start()
-        self.follow(self.client.execute(code, store_history=not silent, allow_stdin=True))
-
-    def follow(self, asked, answered=True):
-        """Shows what comes of a message, to its end; one that is `answered` has a reply, too."""
-        client = self.client
-        failed, idle, reply, interrupted = None, False, None, None
-        while not (idle and (reply or not answered)):
-            try:
-                sockets = {c.socket: c for c in (client.iopub_channel, client.stdin_channel, client.shell_channel)}
-                poller = zmq.Poller()
-                for socket in sockets:
-                    poller.register(socket, zmq.POLLIN)
-                if not poller.poll(1000) and not self.manager.is_alive():
-                    raise RustError("KernelDied", "xlazy's kernel has ended; the next cell starts another", [])
-                while client.iopub_channel.msg_ready():
-                    message = client.get_iopub_msg(timeout=1)
-                    ours = message["parent_header"].get("msg_id") == asked
-                    if ours and message["msg_type"] == "error":
-                        failed = message["content"]
-                    elif ours and message["msg_type"] == "status":
-                        idle = message["content"]["execution_state"] == "idle"
-                    elif not self.widgets.heard(message):
-                        self.show(message["msg_type"], message["content"])
-                while client.stdin_channel.msg_ready():
-                    question = client.get_stdin_msg(timeout=1)["content"]
-                    sys.stdout.flush()
-                    client.input((getpass if question["password"] else input)(question["prompt"]))
-                while client.shell_channel.msg_ready():
-                    message = client.get_shell_msg(timeout=1)
-                    reply = message if message["parent_header"].get("msg_id") == asked else reply
-            except KeyboardInterrupt as interrupt:
-                interrupted = interrupt
-                self.manager.interrupt_kernel()
-        content = failed or (reply["content"] if reply and reply["content"]["status"] == "error" else None)
-        if content and content.get("ename"):
-            raise RustError(content["ename"], content["evalue"], content["traceback"]) from interrupted
-
-    def show(self, kind, content):
-        publish = self.shell.display_pub.publish
-        if kind == "stream":
-            stream = sys.stderr if content["name"] == "stderr" else sys.stdout
-            stream.write(content["text"])
-            stream.flush()
-        elif kind in ("display_data", "execute_result", "update_display_data"):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            publish(
-                data=content["data"],
-                metadata=content["metadata"],
-                transient=content.get("transient", {}),
-                update=kind == "update_display_data",
-            )
-        elif kind == "clear_output":
-            clear_output(wait=content["wait"])
-
-    def complete(self, code, position):
-        """What may stand at a place, and where what it replaces begins. Nothing while there is no session, or none in time."""
-        if self.client is None or not self.manager.is_alive():
-            return [], position
-        try:
-            content = self.client.complete(code, position, reply=True, timeout=5)["content"]
-        except (TimeoutError, RuntimeError):
-            return [], position
-        return content["matches"], content["cursor_start"]
-
-
-class Widgets:
-    """Widgets of the session, each with a comm of this notebook's kernel for its own."""
-
-    def __init__(self, session):
-        self.session, self.comms = session, {}
-
-    def heard(self, message):
-        """Passes on what a widget tells its front ends; False for messages of other kinds."""
-        content, kind = message["content"], message["msg_type"]
-        if kind not in ("comm_open", "comm_msg", "comm_close"):
-            return False
-        told = {"data": content["data"], "metadata": message["metadata"], "buffers": message["buffers"]}
-        name = content["comm_id"]
-        if kind == "comm_open":
-            from comm import create_comm
-
-            cell = self.session.shell.get_parent() if hasattr(self.session.shell, "get_parent") else None
-            comm = create_comm(target_name=content["target_name"], comm_id=name, **told)
-            comm.on_msg(lambda said: self.touched(name, said, cell))
-            self.comms[name] = comm
-        elif name in self.comms and kind == "comm_msg":
-            self.comms[name].send(**told)
-        elif name in self.comms:
-            self.comms.pop(name).close(**told)
-        return True
-
-    def touched(self, name, said, cell):
-        """A hand has changed a widget: what comes of it stands below the cell that made it."""
-        session, shell = self.session, self.session.shell
-        client = session.client
-        if client is None or not session.manager.is_alive():
-            return
-        content = {"comm_id": name, "data": said["content"]["data"]}
-        message = client.session.msg("comm_msg", content)
-        before = shell.get_parent() if cell else None
-        try:
-            if cell:
-                shell.set_parent(cell)
-            client.session.send(client.shell_channel.socket, message, buffers=said["buffers"])
-            session.follow(message["header"]["msg_id"], answered=False)
-        except RustError:
-            shell.showtraceback()
-        finally:
-            if cell:
-                shell.set_parent(before)
+# What is a name in Python and none in Rust.
+KEYWORDS = set(
+    """_ abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in let loop
+    macro match mod move mut override priv pub ref return self Self static struct super trait true try type typeof unsafe unsized use
+    virtual where while yield""".split()
+)
+# Saves a tensor; of anything else it is told what it is. The value stands on lines of its own, so that a comment may end it, and
+# outside of the items, whose names it does not see.
+KIND = ".kind"
+SAVE = """match &(
+%(value)s
+) {
+    value => {
+        struct Given<T>(T);
+        impl Given<&::xlazy::Tensor> {
+            fn save(self) {
+                ::xlazy::nn::save(%(file)s, &[("value".to_string(), self.0.clone())]).unwrap();
+            }
+        }
+        trait Other {
+            fn save(self);
+        }
+        impl<T> Other for Given<&T> {
+            fn save(self) {
+                ::std::fs::write(%(kind)s, ::std::any::type_name::<T>()).unwrap();
+            }
+        }
+        Given(value).save();
+    }
+}"""
 
 
 @magics_class
@@ -207,9 +70,19 @@ class XlazyMagics(Magics):
         if not line.strip():
             raise UsageError("%xlazy_get NAME: which tensor?")
         with Exchange() as file:
-            one = f'("value".to_string(), ::std::clone::Clone::clone(&({line.strip()})))'
-            self.session.run(f"::xlazy::nn::save({rust_text(file)}, &[{one}]).unwrap();", silent=True)
+            self.quietly(SAVE % {"value": line, "file": rust_text(file), "kind": rust_text(file + KIND)})
+            if os.path.exists(file + KIND):
+                with open(file + KIND) as told:
+                    kind = re.sub(r"\b(\w+::)+", "", told.read())
+                raise TypeError(f"{line.strip()} is of type {kind}: expected a tensor, which becomes an array")
             return read(file)
+
+    def quietly(self, code):
+        """Runs what nobody has typed, so no error shows it."""
+        try:
+            self.session.run(code, record=False)
+        except RustError as error:
+            raise RustError(error.name, error.message) from None
 
     @line_magic
     def xlazy_put(self, line):
@@ -217,9 +90,11 @@ class XlazyMagics(Magics):
         name = line.strip()
         if not name.isidentifier() or name not in self.shell.user_ns:
             raise UsageError(f"%xlazy_put NAME: there is no variable {name!r} in this notebook")
+        if name in KEYWORDS:
+            raise UsageError(f"%xlazy_put {name}: Rust has no variable of that name; give the array another one first")
         with Exchange() as file:
             write(file, self.shell.user_ns[name])
-            self.session.run(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;", silent=True)
+            self.quietly(f"let {name} = ::xlazy::nn::load({rust_text(file)}).unwrap().remove(0).1;")
 
 
 class Exchange:
@@ -260,6 +135,8 @@ def read(file):
 def write(file, value):
     import numpy
 
+    if numpy.ma.is_masked(value):
+        raise TypeError("a masked array has places without a value, and a tensor has none: x.filled(0) gives them one")
     array = numpy.asarray(value)
     little = array.dtype.newbyteorder("<")
     names = [name for name, known in DTYPES.items() if numpy.dtype(known) == little]
@@ -274,28 +151,43 @@ def write(file, value):
         opened.write(len(head).to_bytes(8, "little") + head + array.tobytes())
 
 
-def matcher_of(session):
-    @context_matcher()
-    def xlazy_matcher(context):
-        text = context.full_text
-        first, _, code = text.partition("\n")
-        if first.split()[:1] != [CELL] or context.cursor_line == 0:
-            return {"completions": []}
-        lines = code.split("\n")[: context.cursor_line - 1]
-        position = sum(len(line) + 1 for line in lines) + context.cursor_position
-        matches, start = session.complete(code, position)
-        found = [SimpleCompletion(text=match, type="xlazy") for match in matches]
-        return {"completions": found, "matched_fragment": code[start:position], "suppress": True}
+# Behind these there is Rust, to the end of the cell or of the line.
+CELL_HEAD = re.compile(rf"\s*{CELL}[^\S\n]*\n")
+LINE_HEAD = re.compile(r"(?:[^=]*=)?\s*%xlazy_get\s+")
 
-    return xlazy_matcher
+
+def rust_at(text, offset):
+    """Where the Rust begins and ends that a place in a cell is in; None where it is Python."""
+    if cell := CELL_HEAD.match(text):
+        return (cell.end(), len(text)) if offset >= cell.end() else None
+    begin = text.rfind("\n", 0, offset) + 1
+    line = LINE_HEAD.match(text[begin:offset])
+    return (begin + line.end(), offset + len(text[offset:].partition("\n")[0])) if line else None
+
+
+def completes(completer, session):
+    """Has a notebook's completer answer for Rust, too. It is asked in the one way that all versions of IPython share: what a matcher is,
+    and whether there are any, differs between them."""
+    python = completer.completions
+
+    def completions(text, offset):
+        rust = rust_at(text, offset)
+        if rust is None:
+            yield from python(text, offset)
+            return
+        begin, end = rust
+        matches, start, stop = session.complete(text[begin:end], offset - begin)
+        for match in matches:
+            yield Completion(begin + start, begin + stop, match, type="xlazy")
+
+    completer.completions = completions
 
 
 def load(ipython):
     unload(ipython)
     magics = XlazyMagics(ipython)
-    magics.matcher = matcher_of(magics.session)
     ipython.register_magics(magics)
-    ipython.Completer.custom_matchers.append(magics.matcher)
+    completes(ipython.Completer, magics.session)
     # The session ends with the notebook's kernel.
     atexit.register(magics.session.end)
 
@@ -306,6 +198,6 @@ def unload(ipython):
         return
     atexit.unregister(magics.session.end)
     magics.session.end()
-    ipython.Completer.custom_matchers.remove(magics.matcher)
+    del ipython.Completer.completions
     for kind, name in (("cell", "xlazy"), ("line", "xlazy_get"), ("line", "xlazy_put")):
         ipython.magics_manager.magics[kind].pop(name, None)

@@ -1,5 +1,7 @@
 """%%xlazy in a Python kernel, by nbclient and by a front end that asks, interrupts and completes."""
 
+import contextlib
+import os
 import queue
 import time
 
@@ -39,6 +41,12 @@ def test_a_session_lasts_across_cells_and_shows_every_kind():
     assert "[4,3]" in text(outputs[3], "display_data")
 
 
+def test_pages_are_shown():
+    outputs = run("%%xlazy\n%help", "%%xlazy\n?Tensor::matmul", "%%xlazy\nlet x = 3;\n", "%%xlazy\nx?")
+    help, matmul, _, x = (text(o, "display_data") for o in outputs)
+    assert "%metrics" in help and "matmul" in matmul and "i32" in x, (help, matmul, x)
+
+
 def test_displays_change_in_place():
     outputs = run("%%xlazy\nfor i in progress(0..50) { std::thread::sleep(std::time::Duration::from_millis(10)); let _ = i; }")
     bars = [o for o in outputs[0] if o.output_type == "display_data" and "50/50" in o.data["text/plain"]]
@@ -69,27 +77,57 @@ def test_arrays_go_over_and_come_back(dtype):
     assert text(outputs[1]) == "5.0 ()\n"
 
 
-def test_what_cannot_go_over_is_refused():
+def test_what_cannot_go_over_is_refused_in_a_sentence():
+    tried = "def tried(magic, line):\n    try:\n        get_ipython().run_line_magic(magic, line)\n    except Exception as e:\n"
+    tried += "        print(*getattr(e, '_render_traceback_', lambda: [e])())"
+    get, put = "tried('xlazy_get', {!r})".format, "tried('xlazy_put', {!r})".format
     outputs = run(
-        "x = 'text'\ntry:\n    get_ipython().run_line_magic('xlazy_put', 'x')\nexcept TypeError as e:\n    print(e)",
-        "try:\n    get_ipython().run_line_magic('xlazy_get', 'nothing')\nexcept Exception as e:\n    print(e)",
+        "%%xlazy\nlet n = 3;\nlet words = vec![String::new()];",
+        tried,
+        get("nothing"),
+        get("n // a number"),
+        get("&words"),
+        get("tensor([1.0]) + tensor([1.0, 2.0, 3.0]) * tensor([1.0, 2.0])"),
+        "x = 'text'\n" + put("x"),
+        "import numpy\nx = numpy.ma.array([1.0, 2.0], mask=[0, 1])\n" + put("x"),
+        "match = _ = 1.0\n" + put("match") + "\n" + put("_"),
     )
-    assert "a tensor cannot have NumPy's <U4" in text(outputs[0])
-    assert "cannot find value `nothing`" in text(outputs[1])
+    told = [text(o) for o in outputs[2:]]
+    expected = ["cannot find value `nothing`", "of type i32: expected a tensor", "of type &Vec<String>: ", "mul(f32[3], f32[2])"]
+    expected += ["a tensor cannot have NumPy's <U4", "x.filled(0)", "Rust has no variable of that name"]
+    for said, part in zip(told, expected):
+        assert part in said and "::xlazy" not in said and "xlazy-" not in said, (said, part)
+    assert [len(said.splitlines()) for said in told] == [1, 1, 1, 1, 1, 1, 2], told
+
+
+def test_an_expression_may_end_in_a_comment_and_name_what_the_magic_names():
+    outputs = run(
+        "%%xlazy\nstruct Given;\nimpl Given { fn two(&self) -> Tensor { tensor([2.0]) } }",
+        "x = %xlazy_get Given.two() // two",
+        "print(x)",
+    )
+    assert text(outputs[2]) == "[2.]\n", outputs
+
+
+@contextlib.contextmanager
+def kernel(*cells, **where):
+    """A Python kernel that has run these cells, and its front end."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(**where)
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    for cell in cells:
+        assert client.execute(cell, reply=True, timeout=120)["content"]["status"] == "ok", cell
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel()
 
 
 @pytest.fixture(scope="module")
 def front():
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    client.execute("%load_ext xlazy\n", reply=True, timeout=60)
-    client.execute("%%xlazy\nlet weights = tensor([1.0, 2.0]);", reply=True, timeout=120)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel()
+    with kernel("%load_ext xlazy\n", "%%xlazy\nlet weights = tensor([1.0, 2.0]);") as both:
+        yield both
 
 
 def outputs_until_idle(client, asked):
@@ -121,6 +159,25 @@ def test_questions_are_asked_in_the_notebook(front):
     assert shown[:1] == ["7"], shown
 
 
+READS = "%%xlazy\nlet mut line = String::new();\nstd::io::stdin().read_line(&mut line)?;\nline.len()"
+
+
+def errors(messages):
+    return [m["content"] for m in messages if m["msg_type"] == "error"]
+
+
+def test_what_cannot_be_asked_ends_the_cell_and_not_the_session(front):
+    _, client = front
+    refused = list(outputs_until_idle(client, client.execute(READS, allow_stdin=False)))
+    assert errors(refused) and "no way to ask the user" in "".join(m["content"].get("text", "") for m in refused)
+    # The front end can be asked, and what asks it here fails.
+    code = f"import builtins\nbuiltins.input = lambda prompt: 1 / 0\nget_ipython().run_cell_magic('xlazy', '', {READS[8:]!r})"
+    (failed,) = errors(outputs_until_idle(client, client.execute(code)))
+    assert failed["ename"] == "ZeroDivisionError"
+    shown = [m for m in outputs_until_idle(client, client.execute("%%xlazy\nweights.sum().item()")) if m["msg_type"] == "display_data"]
+    assert shown[0]["content"]["data"]["text/plain"] == "3.0"
+
+
 def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     manager, client = front
     asked = client.execute("%%xlazy\nprintln!(\"on\");\nloop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
@@ -136,6 +193,21 @@ def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     assert shown[:1] == ["3.0"], shown
 
 
+def subshell(client):
+    """Of the Python kernel: what a front end sends it is heard while a cell runs."""
+    client.session.send(client.control_channel.socket, client.session.msg("create_subshell_request", {}))
+    return client.get_control_msg(timeout=60)["content"]["subshell_id"]
+
+
+def move(client, widget, value, beside=None):
+    data = {"method": "update", "state": {"value": value}, "buffer_paths": []}
+    message = client.session.msg("comm_msg", {"comm_id": widget, "data": data})
+    if beside:
+        message["header"]["subshell_id"] = beside
+    client.session.send(client.shell_channel.socket, message)
+    return message["header"]["msg_id"]
+
+
 def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
     _, client = front
     shows = client.execute(
@@ -146,29 +218,155 @@ def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
     (shown,) = [m["content"]["data"] for m in seen if m["msg_type"] == "display_data"]
     assert (opened["target_name"], shown["text/plain"]) == ("jupyter.widget", "rate: 3 (0 to 10)")
     assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == opened["comm_id"]
-    data = {"method": "update", "state": {"value": 7}, "buffer_paths": []}
-    moves = client.session.msg("comm_msg", {"comm_id": opened["comm_id"], "data": data})
-    client.session.send(client.shell_channel.socket, moves)
+    moves = move(client, opened["comm_id"], 7)
     printed, idle = [], False
     while not idle:
         message = client.get_iopub_msg(timeout=60)
         of = message["parent_header"].get("msg_id")
         if message["msg_type"] == "stream":
             printed.append((of, message["content"]["text"]))
-        idle = of == moves["header"]["msg_id"] and message["content"].get("execution_state") == "idle"
+        idle = of == moves and message["content"].get("execution_state") == "idle"
     assert printed == [(shows, "moved to 7\n")]
     seen = outputs_until_idle(client, client.execute("%%xlazy\nrate.value()"))
     assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"] == ["7"]
 
 
-def test_rust_is_completed(front):
+def test_a_widget_that_is_moved_while_a_cell_runs_is_seen_by_it(front):
     _, client = front
-    cell = "%%xlazy\nlet other = 1;\nweights.requires_g"
+    beside = subshell(client)
+    shows = client.execute("%%xlazy\nlet level = Slider::new(\"level\", 0..=100);\nlevel")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    waits = "%%xlazy\nprintln!(\"waits\");\nwhile level.value() < 7 { std::thread::sleep(std::time::Duration::from_millis(5)); }\nlevel.value()"
+    seen = []
+    for message in outputs_until_idle(client, client.execute(waits)):
+        seen.append(message)
+        if message["msg_type"] == "stream" and "waits" in message["content"]["text"]:
+            move(client, widget, 7, beside)
+    assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"][:1] == ["7"]
+
+
+def test_widgets_are_moved_and_cells_run_at_once(front):
+    _, client = front
+    beside = subshell(client)
+    shows = client.execute("%%xlazy\nlet pace = Slider::new(\"pace\", 0..=100);\npace.on_change(|v| println!(\"at {v}\"));\npace")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    # The next of each when the one before it is over, as front ends do.
+    cells = iter([f"%%xlazy\nfor i in 0..5 {{ println!(\"{n}: {{}}\", pace.value()); }}" for n in range(12)])
+    values = iter(range(1, 61))
+    cell, moved, shown = client.execute(next(cells)), move(client, widget, next(values), beside), {}
+    while cell or moved:
+        message = client.get_iopub_msg(timeout=60)
+        of = message["parent_header"].get("msg_id")
+        if message["msg_type"] == "stream":
+            shown[of] = shown.get(of, "") + message["content"]["text"]
+        if message["content"].get("execution_state") == "idle" and of == cell:
+            code = next(cells, None)
+            cell = code and client.execute(code)
+        if message["content"].get("execution_state") == "idle" and of == moved:
+            value = next(values, None)
+            moved = value and move(client, widget, value, beside)
+    assert shown.pop(shows).splitlines()[-1] == "at 60"
+    assert [len(lines.splitlines()) for lines in shown.values()] == [5] * 12
+
+
+def test_what_fails_when_a_widget_is_moved_is_told_below_its_cell(front):
+    _, client = front
+    code = "let risk = Slider::new(\"risk\", 0..=10);\nrisk.on_change(|v| panic!(\"no {v}\"));\nrisk"
+    shows = client.execute(f"%%xlazy\n{code}")
+    (widget,) = [m["content"]["comm_id"] for m in outputs_until_idle(client, shows) if m["msg_type"] == "comm_open"]
+    moved, told, idle = move(client, widget, 4), [], False
+    while not idle:
+        message = client.get_iopub_msg(timeout=60)
+        of = message["parent_header"].get("msg_id")
+        told += [(of, error["evalue"]) for error in errors([message])]
+        idle = of == moved and message["content"].get("execution_state") == "idle"
+    assert [of for of, _ in told] == [shows] and "no 4" in told[0][1]
+
+
+def test_what_a_thread_writes_stands_below_the_cell_that_started_it(front, tmp_path):
+    _, client = front
+    waits = f"while !std::path::Path::new(\"{tmp_path}/go\").exists() {{ std::thread::sleep(std::time::Duration::from_millis(5)); }}"
+    starts = client.execute(f"%%xlazy\nstd::thread::spawn(|| {{ {waits} println!(\"from the thread\"); }});")
+    list(outputs_until_idle(client, starts))
+    (tmp_path / "go").touch()
+    message = client.get_iopub_msg(timeout=60)
+    assert (message["parent_header"]["msg_id"], message["content"].get("text")) == (starts, "from the thread\n")
+
+
+@pytest.mark.parametrize("before", ["%%xlazy\nlet other = 1;\n", "\n \n%%xlazy\n", "x = 1\ny = %xlazy_get ", "%xlazy_get &"])
+def test_rust_is_completed(front, before):
+    _, client = front
+    cell = before + "weights.requires_g"
     content = client.complete(cell, len(cell), reply=True, timeout=60)["content"]
     assert any(m.startswith("requires_grad") for m in content["matches"]), content
     assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
+
+
+def test_python_is_completed_beside_it(front):
+    _, client = front
     cell = "import numpy\nnumpy.ara"
     assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
+
+
+def test_the_end_of_a_session_is_told_once():
+    rust = "%%xlazy\nlet kept = 1;"
+    ends = "session = get_ipython().magics_manager.registry['XlazyMagics'].session\n"
+    ends += "session.manager.signal_kernel(9)\nwhile session.manager.is_alive(): pass"
+    told = [text(o) for o in run(rust, rust, ends, rust, rust)]
+    assert ["variables are gone" in said for said in told] == [False, False, False, True, False], told
+
+
+def test_a_session_that_ends_under_a_cell_is_told_in_it():
+    outputs = run(
+        "%%xlazy\nlet kept = 1;",
+        "try:\n    get_ipython().run_cell_magic('xlazy', '', '!kill -9 $PPID')\nexcept Exception as e:\n    print(e)",
+    )
+    assert "KernelDied: xlazy's kernel has ended" in text(outputs[1]), outputs
+
+
+def test_nothing_of_a_session_lies_beside_the_notebook_or_outlives_it(tmp_path):
+    work, temporary = tmp_path / "work", tmp_path / "tmp"
+    work.mkdir()
+    temporary.mkdir()
+    where = {"cwd": str(work), "env": {**os.environ, "TMPDIR": str(temporary)}}
+    rust = "%%xlazy\n1"
+    with kernel("%load_ext xlazy\n", rust, **where) as (manager, client):
+        (left,) = temporary.glob("xlazy-session-*")
+        assert left.stat().st_mode & 0o77 == 0 and [p for p in left.iterdir() if p.is_socket()]
+        assert list(work.iterdir()) == []
+        # Killed, it takes nothing away: the next one does.
+        manager.restart_kernel(now=True)
+        client.wait_for_ready(timeout=60)
+        for cell in ("%load_ext xlazy\n", rust):
+            client.execute(cell, reply=True, timeout=120)
+        (other,) = temporary.glob("xlazy-session-*")
+        assert other != left
+    assert [*temporary.glob("xlazy-session-*"), *work.iterdir()] == []
+
+
+# What IPython 7, jupyter_client 6 and 7 and ipykernel 6.17, which Colab has, lack or have in another form.
+OLD = """
+import sys
+import IPython.core.completer as completer
+import jupyter_client.manager
+newer = {name: vars(completer).pop(name, None) for name in ("SimpleCompletion", "context_matcher")}
+jupyter_client.manager.KernelManager.client = sys.modules["comm"] = None
+get_ipython().run_line_magic("load_ext", "xlazy")
+vars(completer).update(newer)
+"""
+
+
+def test_an_older_jupyter_is_enough():
+    slider = "%%xlazy\nlet rate = Slider::new(\"rate\", 0..=10).at(3);\nrate"
+    with kernel(OLD, "%%xlazy\nlet weights = tensor([1.0, 2.0]);") as (_, client):
+        seen = list(outputs_until_idle(client, client.execute(slider)))
+        (widget,) = [m["content"]["comm_id"] for m in seen if m["msg_type"] == "comm_open"]
+        list(outputs_until_idle(client, move(client, widget, 7)))
+        seen = outputs_until_idle(client, client.execute("%%xlazy\nrate.value()"))
+        assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"][:1] == ["7"]
+        cell = "%%xlazy\nweights.requires_g"
+        content = client.complete(cell, len(cell), reply=True, timeout=60)["content"]
+        assert "requires_grad" in "".join(content["matches"]), content
 
 
 def test_files_read_back_what_numpy_wrote(tmp_path):
