@@ -1,5 +1,6 @@
 //! MIME bundles: one value in the several forms a front end may choose from.
 
+use crate::gather::found;
 use std::path::Path;
 use std::{fmt, io};
 
@@ -25,7 +26,7 @@ pub enum Content {
 }
 
 /// A value in one or more MIME types, in the order they were added. `text/plain` is the twin every display carries.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Bundle {
     pub entries: Vec<(String, Content)>,
     /// What of it is the same whenever the same value is shown, where that is not its plain text: how long a compile took,
@@ -119,6 +120,15 @@ impl Bundle {
 /// A value that shows itself as a MIME bundle: implement it for your own types to display them in a notebook.
 pub trait Rich {
     fn rich(&self) -> Bundle;
+}
+
+/// Inside of another value that is shown it is what it shows.
+impl fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        found(f, || Box::new(self.clone())).unwrap_or_else(|| {
+            f.debug_struct("Bundle").field("entries", &self.entries).field("lasting", &self.lasting).finish()
+        })
+    }
 }
 
 /// Its text.

@@ -5,6 +5,8 @@ mod bundle;
 mod codec;
 mod columns;
 mod frame;
+#[doc(hidden)]
+pub mod gather;
 pub mod gpu;
 mod html;
 pub mod private;

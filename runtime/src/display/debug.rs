@@ -1,6 +1,6 @@
 //! What `Debug` wrote, taken apart again: structs, lists, maps, and what is none of these. A derived `Debug` always writes what
 //! this takes; where one written by hand does not, its text is shown as it is.
-use crate::tensor::gather::{CLOSE, OPEN};
+use xlazy_mime::gather::{CLOSE, OPEN};
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Value<'t> {
@@ -15,14 +15,16 @@ pub(super) enum Value<'t> {
     List(&'t str, Vec<Value<'t>>),
     Set(Vec<Value<'t>>),
     Map(Vec<(Value<'t>, Value<'t>)>),
+    /// What was cut off, as the last of its collection.
+    Rest,
 }
 
 /// Deeper than people read, and than the stack is asked to go.
 const DEEPEST: usize = 48;
 
-/// The whole text as one value.
-pub(super) fn parse(text: &str) -> Option<Value<'_>> {
-    let mut parser = Parser { text, at: 0 };
+/// The whole text as one value; of one that was cut off, what is whole in it.
+pub(super) fn parse(text: &str, cut: bool) -> Option<Value<'_>> {
+    let mut parser = Parser { text, at: 0, cut };
     let value = parser.value(0)?;
     parser.space();
     (parser.at == text.len()).then_some(value)
@@ -31,6 +33,8 @@ pub(super) fn parse(text: &str) -> Option<Value<'_>> {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
+    /// The text ends before the value does.
+    cut: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -48,16 +52,27 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// What stands between here and `close`, by commas; the last may have one behind it.
-    fn all<T>(&mut self, close: &str, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    /// Whether the text ends here, before the value does.
+    fn is_cut(&self) -> bool {
+        self.cut && self.at == self.text.len()
+    }
+
+    /// What stands between here and `close`, by commas; the last may have one behind it. Of what was cut off, `rest` stands for
+    /// the last one, unless that is all there is.
+    fn all<T>(&mut self, close: &str, rest: T, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut out = Vec::new();
         loop {
             self.space();
             if self.eat(close) {
                 return Some(out);
             }
-            out.push(one(self)?);
+            let next = one(self);
             self.space();
+            if self.is_cut() {
+                out.push(next.filter(|_| out.is_empty()).unwrap_or(rest));
+                return Some(out);
+            }
+            out.push(next?);
             if !self.eat(",") && !self.rest().starts_with(close) {
                 return None;
             }
@@ -71,15 +86,18 @@ impl<'t> Parser<'t> {
         self.space();
         let deeper = |p: &mut Self| p.value(depth + 1);
         if self.eat(OPEN.encode_utf8(&mut [0; 4])) {
-            let (number, _) = self.rest().split_once(CLOSE)?;
+            let Some((number, _)) = self.rest().split_once(CLOSE) else {
+                self.at = self.text.len();
+                return None;
+            };
             self.at += number.len() + CLOSE.len_utf8();
             return Some(Value::Part(number.parse().ok()?));
         }
         if self.eat("[") {
-            return Some(Value::List("", self.all("]", deeper)?));
+            return Some(Value::List("", self.all("]", Value::Rest, deeper)?));
         }
         if self.eat("(") {
-            return Some(Value::Tuple("", self.all(")", deeper)?));
+            return Some(Value::Tuple("", self.all(")", Value::Rest, deeper)?));
         }
         if self.eat("{") {
             return self.set_or_map(depth);
@@ -90,7 +108,7 @@ impl<'t> Parser<'t> {
         let spaced = self.rest().starts_with([' ', '\n']);
         self.space();
         if named && !spaced && self.eat("(") {
-            return Some(Value::Tuple(text, self.all(")", deeper)?));
+            return Some(Value::Tuple(text, self.all(")", Value::Rest, deeper)?));
         }
         if named && spaced && self.eat("{") {
             let field = |p: &mut Self| {
@@ -101,22 +119,25 @@ impl<'t> Parser<'t> {
                 p.eat(":").then_some(())?;
                 Some((name, p.value(depth + 1)?))
             };
-            return Some(Value::Struct(text, self.all("}", field)?));
+            return Some(Value::Struct(text, self.all("}", ("..", Value::Rest), field)?));
         }
         if named && spaced && self.eat("[") {
-            return Some(Value::List(text, self.all("]", deeper)?));
+            return Some(Value::List(text, self.all("]", Value::Rest, deeper)?));
         }
         self.at = mark;
         Some(Value::Atom(text))
     }
 
     fn set_or_map(&mut self, depth: usize) -> Option<Value<'t>> {
-        let entries = self.all("}", |p| {
+        let mut entries = self.all("}", (Value::Rest, None), |p| {
             let key = p.value(depth + 1)?;
             p.space();
             let value = if p.eat(":") { Some(p.value(depth + 1)?) } else { None };
             Some((key, value))
         })?;
+        if let [(_, Some(_)), .., (Value::Rest, last)] = &mut entries[..] {
+            *last = Some(Value::Rest);
+        }
         let (keys, values): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
         if values.iter().all(Option::is_none) && !keys.is_empty() {
             return Some(Value::Set(keys));
@@ -130,7 +151,11 @@ impl<'t> Parser<'t> {
         let rest = self.rest();
         let quoted = rest.strip_prefix(['b', 'c']).unwrap_or(rest);
         let len = match quoted.chars().next()? {
-            quote @ ('"' | '\'') => rest.len() - quoted.len() + quoted_len(quoted, quote)?,
+            quote @ ('"' | '\'') => match quoted_len(quoted, quote) {
+                Some(len) => rest.len() - quoted.len() + len,
+                None if self.cut => rest.len(),
+                None => return None,
+            },
             _ => {
                 let mut angles = 0;
                 let ends = |(at, c): &(usize, char)| {
@@ -195,21 +220,21 @@ mod tests {
     fn what_debug_derives_is_taken_apart() {
         let p = P { x: -1, name: "a, \"b\" {c: [".into(), inner: Some((0.5, '\'')), unit: U };
         let text = format!("{p:?}");
-        let Some(Value::Struct("P", fields)) = parse(&text) else { panic!("{text}") };
+        let Some(Value::Struct("P", fields)) = parse(&text, false) else { panic!("{text}") };
         let names: Vec<&str> = fields.iter().map(|f| f.0).collect();
         assert_eq!(names, ["x", "name", "inner", "unit"]);
         assert_eq!(fields[1].1, Value::Atom(r#""a, \"b\" {c: [""#));
         let inner = Value::Tuple("", vec![Value::Atom("0.5"), Value::Atom(r"'\''")]);
         assert_eq!(fields[2].1, Value::Tuple("Some", vec![inner]));
         let pretty = format!("{p:#?}");
-        assert_eq!(parse(&pretty), parse(&text));
+        assert_eq!(parse(&pretty, false), parse(&text, false));
         let map = format!("{:?}", BTreeMap::from([("k", vec![1, 2]), ("l", vec![])]));
-        let Some(Value::Map(entries)) = parse(&map) else { panic!("{map}") };
+        let Some(Value::Map(entries)) = parse(&map, false) else { panic!("{map}") };
         assert_eq!(entries[0], (Value::Atom("\"k\""), Value::List("", vec![Value::Atom("1"), Value::Atom("2")])));
-        assert!(matches!(parse(&format!("{:?}", BTreeSet::from([1, 2]))), Some(Value::Set(_))));
-        assert_eq!(parse("{}"), Some(Value::Map(vec![])));
+        assert!(matches!(parse(&format!("{:?}", BTreeSet::from([1, 2])), false), Some(Value::Set(_))));
+        assert_eq!(parse("{}", false), Some(Value::Map(vec![])));
         assert_eq!(
-            parse(&format!("({OPEN}12{CLOSE}, 5)")),
+            parse(&format!("({OPEN}12{CLOSE}, 5)"), false),
             Some(Value::Tuple("", vec![Value::Part(12), Value::Atom("5")]))
         );
     }
@@ -219,17 +244,18 @@ mod tests {
         for atom in ["2026-01-01T12:30:00Z", "1.5ms", "std::fmt::Error", "0x7f", "12:30", "fn(i32) -> i32"] {
             let list = format!("[{atom}]");
             assert!(
-                matches!(parse(&list), Some(Value::List("", v)) if v == [Value::Atom(atom)]) || atom.contains('('),
+                matches!(parse(&list, false), Some(Value::List("", v)) if v == [Value::Atom(atom)])
+                    || atom.contains('('),
                 "{atom}"
             );
         }
         for odd in ["[1, 2", "Point { 1, 2 }", "a b) c", "{1: 2, 3}", "\"open", ""] {
-            assert_eq!(parse(odd), None, "{odd}");
+            assert_eq!(parse(odd, false), None, "{odd}");
         }
         let deep = "[".repeat(100_000);
-        assert_eq!(parse(&deep), None);
+        assert_eq!(parse(&deep, false), None);
         let arrow = "PrimitiveArray<Timestamp(Second, None)>\n[\n  1,\n  null,\n]";
-        let Some(Value::List(name, items)) = parse(arrow) else { panic!() };
+        let Some(Value::List(name, items)) = parse(arrow, false) else { panic!() };
         assert_eq!((name, items.len()), ("PrimitiveArray<Timestamp(Second, None)>", 2));
     }
 }

@@ -26,7 +26,7 @@ impl Digits {
 pub(super) fn texts(dtype: DType, bytes: &[u8], digits: Digits) -> Vec<String> {
     match dtype.category() {
         Category::Bool => bytes.iter().map(|&b| (b != 0).to_string()).collect(),
-        Category::Int => bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_i64().to_string()).collect(),
+        Category::Int => bytes.chunks_exact(dtype.size()).map(|b| dtype.integer(b).to_string()).collect(),
         Category::Float => {
             digits.texts(&bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_f64()).collect::<Vec<f64>>())
         }

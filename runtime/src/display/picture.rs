@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
-use xlazy_mime::escape_html;
+use xlazy_mime::{Bundle, Content, escape_html};
 
 /// What drawings are drawn with: dark, and the colour of the text where the page has them.
 pub(crate) const INK: &str = "#2D2D32";
@@ -29,9 +29,25 @@ pub(crate) fn drawing(svg: &str, alt: &str) -> String {
     format!("{image}<script>{}(\"{id}\",\"{INK}\");</script>", script(SCRIPT))
 }
 
+/// What a display shows in HTML, if that is more than text.
+pub(crate) fn of_bundle(bundle: &Bundle) -> Option<String> {
+    let alt = bundle.plain().lines().next().unwrap_or_default();
+    let one = |(mime, content): &(String, Content)| match content {
+        Content::Text(text) if mime == "text/html" => Some((0, text.clone())),
+        Content::Text(text) if mime == "image/svg+xml" => Some((1, still(text, alt))),
+        Content::Bytes(bytes) if mime.starts_with("image/") => Some((2, embedded(mime, bytes, alt, ""))),
+        _ => None,
+    };
+    bundle.entries.iter().filter_map(one).min_by_key(|(order, _)| *order).map(|(_, html)| html)
+}
+
 fn image(svg: &str, alt: &str, id: &str) -> String {
-    let data = BASE64_STANDARD.encode(svg);
-    format!("<img {id}alt=\"{}\" src=\"data:image/svg+xml;base64,{data}\" style=\"max-width:100%\">", escape_html(alt))
+    embedded("image/svg+xml", svg.as_bytes(), alt, id)
+}
+
+fn embedded(mime: &str, image: &[u8], alt: &str, id: &str) -> String {
+    let data = BASE64_STANDARD.encode(image);
+    format!("<img {id}alt=\"{}\" src=\"data:{mime};base64,{data}\" style=\"max-width:100%\">", escape_html(alt))
 }
 
 /// An element's id that no other output has, also of other sessions: a notebook shows them all on one page.

@@ -4,9 +4,10 @@ use super::number::short;
 use super::picture;
 use super::tensor::numbers;
 use crate::tensor::Tensor;
-use std::fmt::Write;
+use std::fmt::{Debug, Formatter, Write};
 use std::panic::Location;
 use std::path::Path;
+use xlazy_mime::gather::found;
 use xlazy_mime::{Bundle, Rich};
 
 /// The numbers of a series: a slice, a vector or an array of numbers, or a tensor, whose values are computed.
@@ -70,7 +71,7 @@ impl From<Tensor> for Numbers {
 /// let attention = Plot::new("attention").heat_map(&Tensor::eye(4));
 /// display(&grid(&[plot, clouds, counts, weights, attention], 2));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Plot(Figure);
 
 impl Plot {
@@ -234,6 +235,13 @@ impl Plot {
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         self.rich().save(path)
+    }
+}
+
+/// Inside of another value that is shown it is its picture.
+impl Debug for Plot {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        found(f, || Box::new(self.rich())).unwrap_or_else(|| f.debug_tuple("Plot").field(&self.0).finish())
     }
 }
 

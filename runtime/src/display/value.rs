@@ -1,12 +1,13 @@
 //! How what has nothing but `Debug` shows itself: its text, and for front ends with HTML the tables and tensors in it. The
 //! tensors are computed by one program.
 use super::debug::{Value, parse};
+use super::picture::of_bundle;
 use super::tensor::{Inside, inside};
 use super::{drawn, fail, number};
 use crate::insight::Cause;
-use crate::tensor::gather::{CLOSE, Found, OPEN};
 use crate::tensor::{Tensor, shown_by};
 use std::fmt::Write;
+use xlazy_mime::gather::{CLOSE, Found, OPEN};
 use xlazy_mime::{Bundle, Cell, Table, columns, count, escape_html};
 
 /// Tensors beyond are named, not computed.
@@ -16,25 +17,42 @@ const MOST_ELEMENTS: usize = 2000;
 /// A table of more rows or columns shows those at its edges.
 const MOST_ROWS: usize = 60;
 const MOST_COLUMNS: usize = 24;
+/// Collections that are written longer than this show their edges, and a text by itself that is ten times as long its beginning.
+const MOST_TEXT: usize = 10_000;
+const CUT: &str = " … (cut off)";
 /// A line that is longer is no line to read: a table stands in columns instead.
 const LINE: usize = 100;
 
-/// A value that `Debug` wrote, with what was gathered in it.
-pub(crate) fn bundle(text: String, found: Vec<Found>) -> Bundle {
+/// A value that `Debug` wrote, as far as it was not cut off, with what was gathered in it.
+pub(crate) fn bundle(text: String, cut: bool, found: Vec<Found>) -> Bundle {
     let parts = parts(found);
-    let plain = with_parts(&text, &parts, true);
-    let Some(value) = parse(&text) else {
-        return drawn::bundle(&plain).unwrap_or_else(|| Bundle::text(plain));
+    let plain = with_parts(&text, &parts, true) + if cut { CUT } else { "" };
+    let Some(value) = parse(&text, cut) else {
+        return drawn::bundle(&plain).unwrap_or_else(|| match beginning(&plain, MOST_TEXT) {
+            Some(short) => Bundle::text(short).lasting(plain),
+            None => Bundle::text(plain),
+        });
     };
-    let page = Page { parts: &parts };
-    if !page.has_block(&value) {
-        return Bundle::text(plain);
+    let whole = Page { parts: &parts, edge: usize::MAX };
+    let short = (cut || plain.len() > value.most_text()).then(|| whole.shortened(&value));
+    let page = short.as_ref().map_or(whole, |(page, _)| *page);
+    let table = page.table(&value).filter(|_| plain.chars().count() > LINE).map(|table| table.plain(&page));
+    // What stands in place of the whole text.
+    let stead = table.or(short.map(|(_, text)| text));
+    let html = page.has_block(&value).then(|| format!("<div style=\"line-height:1.35\">{}</div>", page.html(&value)));
+    let bundle = |plain: String| match html {
+        Some(html) => Bundle::html(html, plain),
+        None => Bundle::text(plain),
+    };
+    match stead {
+        Some(stead) => bundle(stead).lasting(plain),
+        None => bundle(plain),
     }
-    let html = format!("<div style=\"line-height:1.35\">{}</div>", page.html(&value));
-    match page.table(&value).filter(|_| plain.chars().count() > LINE) {
-        Some(table) => Bundle::html(html, table.plain(&page)).lasting(plain),
-        None => Bundle::html(html, plain),
-    }
+}
+
+/// The beginning of a text that is longer than that.
+fn beginning(text: &str, most: usize) -> Option<String> {
+    (text.len() > most).then(|| format!("{}{CUT}", &text[..text.floor_char_boundary(most)]))
 }
 
 fn parts(found: Vec<Found>) -> Vec<Inside> {
@@ -55,7 +73,7 @@ fn parts(found: Vec<Found>) -> Vec<Inside> {
         Inside {
             plain: bundle.plain().to_owned(),
             short: bundle.plain().lines().next().unwrap_or_default().to_owned(),
-            html: bundle.get("text/html").map_or_else(|| pre(bundle.plain()), str::to_owned),
+            html: of_bundle(&bundle).unwrap_or_else(|| pre(bundle.plain())),
         }
     };
     found.iter().map(part).collect()
@@ -86,8 +104,11 @@ fn pre(text: &str) -> String {
     format!("<pre style=\"margin:0;color:inherit;background:none\">{}</pre>", escape_html(text))
 }
 
+#[derive(Clone, Copy)]
 struct Page<'p> {
     parts: &'p [Inside],
+    /// How many elements collections show at either end.
+    edge: usize,
 }
 
 /// Rows of one kind.
@@ -97,11 +118,15 @@ struct Rows<'v, 't> {
     rows: Vec<Vec<Option<&'v Value<'t>>>>,
     /// What stands before each row: its index, or nothing where `rows` has a key.
     labels: Option<Vec<String>>,
+    /// There are more, which were cut off.
+    more: bool,
 }
 
 impl<'v, 't> Rows<'v, 't> {
     /// What a row is made of: fields of a struct, elements of a tuple, or numbers.
     fn of(values: &[&'v Value<'t>]) -> Option<Rows<'v, 't>> {
+        let more = matches!(values.last(), Some(Value::Rest));
+        let values = &values[..values.len() - usize::from(more)];
         let first = values.first()?;
         let fields = |v: &Value<'t>| match v {
             Value::Struct(name, fields) => Some((*name, fields.iter().map(|f| f.0).collect::<Vec<_>>())),
@@ -134,7 +159,7 @@ impl<'v, 't> Rows<'v, 't> {
             (0..heads.len()).map(|i| items.get(i).copied()).collect()
         };
         let rows = values.iter().map(row).collect();
-        (!heads.is_empty()).then_some(Rows { heads, rows, labels: None })
+        (!heads.is_empty()).then_some(Rows { heads, rows, labels: None, more })
     }
 
     /// Formats numbers of a column alike where they are long.
@@ -158,7 +183,15 @@ impl<'v, 't> Rows<'v, 't> {
         texts
     }
 
-    /// Which rows and columns are shown; `None` stands for those left out.
+    /// Which rows are shown; of what was cut off the first ones.
+    fn shown_rows(&self) -> Vec<Option<usize>> {
+        match self.more {
+            true => (0..self.rows.len().min(MOST_ROWS)).map(Some).chain([None]).collect(),
+            false => Self::shown(self.rows.len(), MOST_ROWS),
+        }
+    }
+
+    /// Which rows or columns are shown; `None` stands for those left out.
     fn shown(n: usize, most: usize) -> Vec<Option<usize>> {
         match n > most {
             true => (0..most / 2).map(Some).chain([None]).chain((n - most / 2..n).map(Some)).collect(),
@@ -172,7 +205,7 @@ impl<'v, 't> Rows<'v, 't> {
         let head = columns.iter().map(|c| Cell::text(c.map_or("⋯", |c| &self.heads[c])).style(HEAD).style(ALIGNED));
         let corner = self.labels.iter().map(|_| Cell::text("").style(HEAD));
         table.head(corner.chain(head));
-        for at in Self::shown(self.rows.len(), MOST_ROWS) {
+        for at in self.shown_rows() {
             let label = self.labels.iter().map(|l| Cell::text(at.map_or("⋮", |at| &l[at])).heading().style(HEAD));
             let cell = |c: &Option<usize>| match (at, c) {
                 (Some(r), Some(c)) => match self.rows[r][*c] {
@@ -185,15 +218,20 @@ impl<'v, 't> Rows<'v, 't> {
             };
             table.row(label.chain(columns.iter().map(cell)));
         }
-        let note = match self.rows.len() > MOST_ROWS || self.heads.len() > MOST_COLUMNS {
+        let note = match self.is_long() {
             true => format!("<div style=\"opacity:.65;font-size:.85em\">{}</div>", self.size()),
             false => String::new(),
         };
         format!("<div style=\"overflow:auto;max-height:420px\">{}</div>{note}", table.html())
     }
 
+    fn is_long(&self) -> bool {
+        self.more || self.rows.len() > MOST_ROWS || self.heads.len() > MOST_COLUMNS
+    }
+
     fn size(&self) -> String {
-        format!("{}, {}", count(self.rows.len(), "row"), count(self.heads.len(), "column"))
+        let than = if self.more { "more than " } else { "" };
+        format!("{than}{}, {}", count(self.rows.len(), "row"), count(self.heads.len(), "column"))
     }
 
     fn plain(&self, page: &Page) -> String {
@@ -203,7 +241,7 @@ impl<'v, 't> Rows<'v, 't> {
             label.chain(shown.iter().map(|c| c.map_or("…".to_owned(), text))).collect()
         };
         let mut lines = vec![line(None, &|c| self.heads[c].clone())];
-        for at in Self::shown(self.rows.len(), MOST_ROWS) {
+        for at in self.shown_rows() {
             let label = self.labels.as_ref().map(|l| at.map_or("⋮", |at| &l[at]));
             lines.push(line(label, &|c| at.map_or("⋮".to_owned(), |at| texts[at][c].clone())));
         }
@@ -212,7 +250,7 @@ impl<'v, 't> Rows<'v, 't> {
         let right: Vec<usize> =
             shown.iter().enumerate().filter(|(_, c)| c.is_some_and(number)).map(|(i, _)| i + first).collect();
         let mut out = columns(&lines, &right);
-        if self.rows.len() > MOST_ROWS || self.heads.len() > MOST_COLUMNS {
+        if self.is_long() {
             let _ = write!(out, "\n{}", self.size());
         }
         out
@@ -226,8 +264,24 @@ impl<'t> Value<'t> {
             Value::Struct(_, fields) => fields.iter().filter(|f| f.0 != "..").map(|f| &f.1).collect(),
             Value::Tuple(_, items) | Value::List(_, items) | Value::Set(items) => items.iter().collect(),
             Value::Map(entries) => entries.iter().flat_map(|(k, v)| [k, v]).collect(),
-            Value::Atom(_) | Value::Part(_) => Vec::new(),
+            Value::Atom(_) | Value::Part(_) | Value::Rest => Vec::new(),
         }
+    }
+
+    /// How long its text may be.
+    fn most_text(&self) -> usize {
+        if let Value::Atom(_) = self { 10 * MOST_TEXT } else { MOST_TEXT }
+    }
+
+    /// How many elements a collection has.
+    fn size(&self) -> Option<String> {
+        let (all, last) = match self {
+            Value::List(_, items) | Value::Set(items) => (items.len(), items.last()),
+            Value::Map(entries) => (entries.len(), entries.last().map(|(key, _)| key)),
+            _ => return None,
+        };
+        let more = matches!(last, Some(Value::Rest));
+        Some(format!("{}{}", if more { "more than " } else { "" }, count(all - usize::from(more), "element")))
     }
 
     /// Arrays of one length under the name `columns`, as Arrow's record batches have them, with their names.
@@ -257,16 +311,16 @@ impl Page<'_> {
         match value {
             Value::List("", items) => {
                 let mut rows = Rows::of(&items.iter().collect::<Vec<_>>())?;
-                rows.labels = Some((0..items.len()).map(|i| i.to_string()).collect());
+                rows.labels = Some((0..rows.rows.len()).map(|i| i.to_string()).collect());
                 Some(rows)
             }
             Value::Set(items) => Rows::of(&items.iter().collect::<Vec<_>>()),
             Value::Map(entries) if !entries.is_empty() => {
                 let values: Vec<&Value> = entries.iter().map(|(_, v)| v).collect();
-                let mut rows = Rows::of(&values).unwrap_or_else(|| Rows {
-                    heads: vec!["value".to_owned()],
-                    rows: values.into_iter().map(|v| vec![Some(v)]).collect(),
-                    labels: None,
+                let mut rows = Rows::of(&values).unwrap_or_else(|| {
+                    let more = matches!(values.last(), Some(Value::Rest));
+                    let rows = values[..values.len() - usize::from(more)].iter().map(|v| vec![Some(*v)]).collect();
+                    Rows { heads: vec!["value".to_owned()], rows, labels: None, more }
                 });
                 rows.heads.insert(0, "key".to_owned());
                 rows.rows.iter_mut().zip(entries).for_each(|(row, (key, _))| row.insert(0, Some(key)));
@@ -276,7 +330,7 @@ impl Page<'_> {
                 let (heads, arrays) = value.batch()?;
                 let arrays: Vec<Vec<&Value>> = arrays.into_iter().map(Value::items).collect();
                 let row = |r: usize| arrays.iter().map(|a| a.get(r).copied()).collect();
-                Some(Rows { heads, rows: (0..arrays[0].len()).map(row).collect(), labels: None })
+                Some(Rows { heads, rows: (0..arrays[0].len()).map(row).collect(), labels: None, more: false })
             }
         }
     }
@@ -288,24 +342,49 @@ impl Page<'_> {
             || self.table(value).is_some()
     }
 
+    /// A value's text with no more of its collections than leaves it readable, and what shows as much.
+    fn shortened(self, value: &Value) -> (Self, String) {
+        let of = |edge| {
+            let page = Page { edge, ..self };
+            (page, page.inside_line(value))
+        };
+        let edges = [100, 30, 10, 3].into_iter().map(of);
+        let (page, text) = edges.clone().find(|(_, text)| text.len() <= value.most_text()).unwrap_or_else(|| of(1));
+        let text = beginning(&text, value.most_text()).unwrap_or(text);
+        (page, text + &value.size().map_or(String::new(), |size| format!(" ({size})")))
+    }
+
+    /// Texts of a collection's elements, by commas; `…` stands for those between its edges.
+    fn joined<T>(&self, all: &[T], text: impl Fn(&T) -> String) -> String {
+        let between = all.len() > self.edge.saturating_mul(2).saturating_add(1);
+        let (first, last) = if between { (&all[..self.edge], &all[all.len() - self.edge..]) } else { (all, &all[..0]) };
+        let dots = between.then(|| "…".to_owned());
+        first.iter().map(&text).chain(dots).chain(last.iter().map(&text)).collect::<Vec<_>>().join(", ")
+    }
+
     fn inline(&self, value: &Value) -> String {
-        let all = |items: &[Value]| items.iter().map(|v| self.inside_line(v)).collect::<Vec<_>>().join(", ");
+        let all = |items: &[Value]| self.joined(items, |v| self.inside_line(v));
         match value {
             Value::Atom(text) => unquoted(text),
+            Value::Rest => "…".to_owned(),
             Value::Part(n) => self.parts.get(*n).map(|p| p.short.clone()).unwrap_or_default(),
             Value::Tuple(name, items) => format!("{name}({})", all(items)),
             Value::List(name, items) => format!("{name}[{}]", all(items)),
             Value::Set(items) => format!("{{{}}}", all(items)),
             Value::Struct(name, fields) => {
                 let fields = fields.iter().map(|(name, v)| match *name {
+                    ".." if *v == Value::Rest => "…".to_owned(),
                     ".." => "..".to_owned(),
                     name => format!("{name}: {}", self.inside_line(v)),
                 });
                 format!("{name} {{ {} }}", fields.collect::<Vec<_>>().join(", "))
             }
             Value::Map(entries) => {
-                let entry = |(k, v): &(Value, Value)| format!("{}: {}", self.inside_line(k), self.inside_line(v));
-                format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+                let entry = |(k, v): &(Value, Value)| match k {
+                    Value::Rest => self.inline(k),
+                    _ => format!("{}: {}", self.inside_line(k), self.inside_line(v)),
+                };
+                format!("{{{}}}", self.joined(entries, entry))
             }
         }
     }
@@ -380,105 +459,4 @@ const HEAD: &str = "padding:2px 8px;font-weight:normal;opacity:.6;border:none";
 const ALIGNED: &str = "text-align:right";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-    use std::fmt::Debug;
-
-    fn shown(value: impl Debug) -> Bundle {
-        bundle(format!("{value:?}"), Vec::new())
-    }
-
-    fn html(value: impl Debug) -> String {
-        shown(value).get("text/html").unwrap_or_default().to_owned()
-    }
-
-    #[derive(Clone, Debug)]
-    #[allow(dead_code)]
-    struct Row {
-        name: &'static str,
-        loss: f64,
-        at: Option<(u8, u8)>,
-    }
-
-    #[test]
-    fn rows_of_one_kind_are_tables() {
-        let row = |loss| Row { name: "<b>, {x", loss, at: Some((1, 2)) };
-        let table = html(vec![row(1.0 / 3.0), row(2.0)]);
-        assert_eq!(table.matches("<tr>").count(), 3, "{table}");
-        assert!(
-            table.contains("&lt;b&gt;, {x") && table.contains(">0.3333<") && table.contains(">Some((1, 2))<"),
-            "{table}"
-        );
-        assert!(table.contains(">loss</th>"), "{table}");
-        let map = html(BTreeMap::from([("a", row(1.0)), ("b", row(2.0))]));
-        assert!(map.contains(">key</th>") && map.contains(">loss</th>") && map.contains(">b</td>"), "{map}");
-        assert!(html(BTreeMap::from([("a", 1)])).contains(">value</th>"));
-        assert_eq!(html(vec![vec![1.0, 2.0], vec![3.0]]).matches("<td").count(), 4);
-        assert_eq!(html(vec![(0, "a"), (1, "b")]).matches("<tr>").count(), 3);
-        // Inside of something else, too.
-        assert!(html((5, Some(vec![row(1.0)]))).contains(">loss</th>"));
-    }
-
-    #[test]
-    fn texts_in_tables_are_shown_as_they_are() {
-        let table = html(vec![("3.14159265358979", 1.23456789012), ("a\\b\nc'", 2.0)]);
-        assert!(table.contains(">3.14159265358979<") && table.contains(">1.2346<"), "{table}");
-        assert!(table.contains(">a\\b\\nc"), "{table}");
-        assert_eq!(unquoted(r#""a\"q\n""#), r#"a"q\n"#);
-        assert_eq!(unquoted("1.5"), "1.5");
-        // Only numbers of one column go together.
-        let digits = html(vec![("3.14159265358979", 1), ("2.71828182845905", 2)]);
-        assert!(digits.contains(">3.14159265358979<") && digits.contains(">2.71828182845905<"), "{digits}");
-    }
-
-    #[test]
-    fn a_mark_that_is_cut_is_left_out_and_nothing_is_told_twice() {
-        assert_eq!(with_parts(&format!("[1, {OPEN}0"), &[], true), "[1, ");
-    }
-
-    #[test]
-    fn what_is_no_table_is_text() {
-        assert_eq!(
-            [html(vec![1, 2]), html("[(1, 2)]"), html(row_of_two()), html(Vec::<Row>::new())],
-            [""; 4].map(String::from)
-        );
-        fn row_of_two() -> (i32, String) {
-            (1, "a".into())
-        }
-        #[derive(Debug)]
-        #[allow(dead_code)]
-        enum Either {
-            A { x: i32 },
-            B { y: i32 },
-        }
-        assert_eq!(html(vec![Either::A { x: 1 }, Either::B { y: 2 }]), "");
-    }
-
-    #[test]
-    fn long_tables_show_their_edges() {
-        let rows: Vec<Row> = (0..500).map(|i| Row { name: "n", loss: i as f64, at: None }).collect();
-        let shown = shown(&rows);
-        assert!(shown.get("text/html").unwrap().contains("500 rows, 3 columns"));
-        let plain = shown.plain();
-        assert_eq!(plain.lines().count(), 63, "{plain}");
-        assert!(
-            plain.starts_with("     name   loss  at\n0    n       0.0  None") && plain.ends_with("500 rows, 3 columns"),
-            "{plain}"
-        );
-        assert_eq!(shown.what_lasts(), format!("{rows:?}"));
-    }
-
-    #[test]
-    fn arrays_of_one_length_are_a_table() {
-        let batch = "RecordBatch { schema: Schema { fields: [Field { name: \"a\", data_type: Int64 }, Field { name: \"b\", \
-                     data_type: Utf8 }], metadata: {} }, columns: [PrimitiveArray<Int64>\n[\n  1,\n  null,\n], StringArray\n[\n  \
-                     \"x\",\n  \"y\",\n]], row_count: 2 }";
-        let html = bundle(batch.into(), Vec::new()).get("text/html").unwrap().to_owned();
-        assert!(
-            html.contains(">a</th>") && html.contains(">b</th>") && html.contains(">null<") && html.contains(">y<"),
-            "{html}"
-        );
-        assert_eq!(html.matches("<tr>").count(), 3, "{html}");
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
 //! How far two values of one shape are apart: in units of the last place of the coarser dtype.
-use xlazy_core::ty::{Category, DType, Scalar, Type};
+use xlazy_core::ty::{Category, DType, Type};
 
 /// Where two values differ.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,22 +65,22 @@ pub(crate) fn difference((ty, here): (&Type, &[u8]), (other, there): (&Type, &[u
         }
         let ulps = match floats(coarser) {
             true => apart(coarser, ty.dtype.read(a).as_f64(), other.dtype.read(b).as_f64()),
-            false => ty.dtype.read(a).as_i64().abs_diff(other.dtype.read(b).as_i64()),
+            false => ty.dtype.integer(a).abs_diff(other.dtype.integer(b)).try_into().unwrap_or(u64::MAX),
         };
         if ulps > 0 {
             out.elements += 1;
             if ulps > out.ulps {
                 out.ulps = ulps;
-                worst = Some((i, ty.dtype.read(a), other.dtype.read(b)));
+                worst = Some((i, a, b));
             }
         }
     }
     if let Some((i, a, b)) = worst {
-        let text = |v: Scalar, d: DType| match floats(d) {
-            true => format!("{:?}", v.as_f64()),
-            false => v.as_i64().to_string(),
+        let text = |bytes: &[u8], d: DType| match floats(d) {
+            true if d == DType::F32 => format!("{:?}", d.read(bytes).as_f64() as f32),
+            true => format!("{:?}", d.read(bytes).as_f64()),
+            false => d.integer(bytes).to_string(),
         };
-        let text = |v: Scalar, d: DType| if d == DType::F32 { format!("{:?}", v.as_f64() as f32) } else { text(v, d) };
         (out.here, out.there) = (text(a, ty.dtype), text(b, other.dtype));
         out.index = ty.shape.strides().iter().zip(ty.shape.iter()).map(|(stride, size)| i / stride % size).collect();
     }
@@ -110,7 +110,7 @@ fn apart(dtype: DType, a: f64, b: f64) -> u64 {
 /// A number as its place among all of the dtype.
 fn ordered(dtype: DType, v: f64) -> i64 {
     let mut bytes = Vec::new();
-    dtype.write(Scalar::Float(v), &mut bytes);
+    dtype.write(xlazy_core::ty::Scalar::Float(v), &mut bytes);
     let mut wide = [0u8; 8];
     wide[..bytes.len()].copy_from_slice(&bytes);
     let (bits, sign) = (u64::from_le_bytes(wide), 1u64 << (8 * bytes.len() - 1));

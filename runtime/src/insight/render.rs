@@ -354,7 +354,7 @@ fn unrolled(of: &Unrolled) -> Value {
         "ops": ops,
         "carried": carried,
         "training": training,
-        "ended": ended,
+        "ended": ended.is_some(),
         "grows": grows.map(|types| types.map(|ty| ty.to_string()).to_vec()),
         "sentence": of.sentence(),
     })

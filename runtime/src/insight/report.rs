@@ -191,8 +191,8 @@ pub struct Unrolled {
     pub carried: bool,
     /// Each round ends in a step of an optimizer, which nobody has run.
     pub training: bool,
-    /// From now on the read at `at` ends each round, since nothing else does.
-    pub ended: bool,
+    /// From now on the read or the step at `at` ends each round, since nothing else does.
+    pub ended: Option<Cause>,
     /// What is longer in each round: its type in the first and in the last.
     pub grows: Option<[TypeRef; 2]>,
 }

@@ -22,12 +22,13 @@ const PERIODS: usize = 16;
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
         let Unrolled { at, rounds, ops, carried, training, ended, grows } = self;
-        if *ended {
+        if let Some(cause) = ended {
             return format!(
-                "{}, {} each, are one program, since nothing ends them: the read at {} does from now on, with all that is pending. \
+                "{}, {} each, are one program, since nothing ends them: the {} at {} does from now on, with all that is pending. \
                  `sync()` at the end of each round{} compiles one round, which serves them all.",
                 count(*rounds, "round"),
                 count(*ops, "op"),
+                if *cause == Cause::UnendedSteps { "step" } else { "read" },
                 location(at),
                 if *training { ", or `optimizer_step(&mut opt)` in place of `opt.step()`," } else { "" }
             );
@@ -64,7 +65,7 @@ impl Unrolled {
 /// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of
 /// its own, are none. Steps of training want a barrier between them.
 pub(super) fn unrolled(record: &Record, explained: bool) -> Option<Unrolled> {
-    if record.cause == Cause::UnendedRounds {
+    if record.cause.ends_rounds() {
         return (!explained).then(|| ended(record));
     }
     if record.steps.len() < OPS || record.cause == Cause::Eager {
@@ -73,9 +74,10 @@ pub(super) fn unrolled(record: &Record, explained: bool) -> Option<Unrolled> {
     training(record).or_else(|| rounds(record))
 }
 
-/// What a read found of several rounds.
+/// What a read or a step found of several rounds.
 fn ended(record: &Record) -> Unrolled {
-    let rounds = (record.reads_here + 1).max(2);
+    let steps = || updates(record).len();
+    let rounds = if record.cause == Cause::UnendedSteps { steps() } else { record.reads_here + 1 }.max(2);
     let at = Spot::from(record.site);
     Unrolled {
         at,
@@ -83,23 +85,29 @@ fn ended(record: &Record) -> Unrolled {
         ops: record.steps.len() / rounds,
         carried: true,
         training: record.stepped(),
-        ended: true,
+        ended: Some(record.cause),
         grows: None,
     }
 }
 
 /// What optimizers' steps do stands together, between what passes of the model record.
 fn training(record: &Record) -> Option<Unrolled> {
-    let is_update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
-    let begins = |i: &usize| is_update(*i) && !is_update(i.wrapping_sub(1));
-    let steps: Vec<usize> = (1..record.steps.len()).filter(begins).collect();
-    // Those of one line: an optimizer each for two models makes half as many.
-    let line = |i: &usize| location(record.steps[*i].at);
-    let last = steps.last()?;
-    let rounds = steps.iter().filter(|i| line(i) == line(last)).count();
+    let steps = updates(record);
+    let (last, rounds) = (steps.last()?, steps.len());
     let at = Spot::from(record.steps[*last].at);
     let ops = record.steps.len() / rounds;
-    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: false, grows: None })
+    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: None, grows: None })
+}
+
+/// Where optimizers' steps begin, of the line that steps last: an optimizer each for two models makes half as many.
+fn updates(record: &Record) -> Vec<usize> {
+    let is_update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
+    let begins = |i: &usize| is_update(*i) && !is_update(i.wrapping_sub(1));
+    let mut steps: Vec<usize> = (1..record.steps.len()).filter(begins).collect();
+    let line = |i: &usize| location(record.steps[*i].at);
+    let last = steps.last().map(line);
+    steps.retain(|i| Some(line(i)) == last);
+    steps
 }
 
 fn rounds(record: &Record) -> Option<Unrolled> {
@@ -148,7 +156,7 @@ fn rounds(record: &Record) -> Option<Unrolled> {
         ops: period,
         carried,
         training: false,
-        ended: false,
+        ended: None,
         grows,
     })
 }

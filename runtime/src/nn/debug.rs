@@ -1,8 +1,8 @@
 //! What `Debug` of a module writes: a line, or the tree where it is shown with what it is a part of.
 use super::module::{Module, entries};
 use super::tree;
-use crate::tensor::gather::found;
 use std::fmt::{Debug, Formatter, Result};
+use xlazy_mime::gather::found;
 
 fn debug<M: Module + ?Sized>(module: &M, f: &mut Formatter) -> Result {
     found(f, || Box::new(module.summary()))

@@ -5,7 +5,7 @@ use crate::insight::Cause;
 use crate::tensor::{Entry, Tensor, called, refuse};
 use std::panic::Location;
 use xlazy_core::ir::{Kind, graph};
-use xlazy_core::ty::{DType, Scalar, Shape, Type};
+use xlazy_core::ty::{Category, DType, Scalar, Shape, Type};
 
 /// The one element of a tensor, read because an op needs its value.
 pub(super) fn concrete(x: &Tensor, at: &'static Location<'static>) -> Scalar {
@@ -225,19 +225,20 @@ impl Tensor {
             Ok(bytes) => (rows.dtype(), bytes),
             Err(e) => e.raise(),
         };
-        let numbers: Vec<Scalar> = bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b)).collect();
+        let whole = dtype.category() <= Category::Int;
+        let numbers: Vec<&[u8]> = bytes.chunks_exact(dtype.size()).collect();
         let row = |i: usize| &numbers[i * width..(i + 1) * width];
         let order = |a: usize, b: usize| {
-            let each = row(a).iter().zip(row(b)).map(|(a, b)| match (a, b) {
-                (Scalar::Float(a), Scalar::Float(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
-                (a, b) => a.as_i64().cmp(&b.as_i64()),
+            let each = row(a).iter().zip(row(b)).map(|(a, b)| match [a, b].map(|v| dtype.read(v).as_f64()) {
+                _ if whole => dtype.integer(a).cmp(&dtype.integer(b)),
+                [a, b] => a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
             });
             each.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         };
         let mut sorted: Vec<usize> = (0..count).collect();
         sorted.sort_by(|&a, &b| order(a, b));
         // a NaN is like no other
-        let same = |a: usize, b: usize| order(a, b).is_eq() && !row(a).iter().any(|v| v.as_f64().is_nan());
+        let same = |a: usize, b: usize| order(a, b).is_eq() && !row(a).iter().any(|v| dtype.read(v).as_f64().is_nan());
         let (mut first, mut inverse, mut counts) = (Vec::new(), vec![0i64; count], Vec::new());
         for (n, &i) in sorted.iter().enumerate() {
             if n == 0 || !same(sorted[n - 1], i) {

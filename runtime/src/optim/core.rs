@@ -5,7 +5,7 @@ use crate::Result;
 use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
 use crate::optim::StateDict;
-use crate::tensor::{Tensor, on_behalf, refuse};
+use crate::tensor::{Tensor, on_behalf, refuse, stepped};
 use std::any::Any;
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -285,6 +285,7 @@ impl Core {
             changes.apply();
             (self.steps, self.host) = (steps, host);
         });
+        stepped();
     }
 
     pub(super) fn parameters(&self) -> &[Tensor] {

@@ -3,7 +3,6 @@ mod autocast;
 pub(crate) mod body;
 mod buckets;
 pub(crate) mod entry;
-pub(crate) mod gather;
 mod hooks;
 mod layout;
 pub(crate) mod takes;
@@ -21,7 +20,7 @@ pub(crate) use layout::Step;
 pub(crate) use thread::{called, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};
 pub use trace::sync;
-pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all, try_trace};
+pub(crate) use trace::{UNBUCKET, run_bucketed, stepped, sync_for, trace, trace_all, try_trace};
 pub(crate) use views::{follow, write_of};
 
 use crate::insight::mode::trained;
@@ -366,10 +365,13 @@ impl Tensor {
         }
     }
 
-    /// The one element of an integer tensor as i64.
+    /// The one element of an integer tensor as i64. Refuses what no i64 is: numbers of u64 from 2⁶³ on.
     #[track_caller]
     pub fn item_i64(&self) -> i64 {
         match self.try_item(Location::caller()) {
+            Ok(Scalar::Float(v)) if self.dtype() == DType::U64 => {
+                refuse("item_i64", &[self], format!("{v} is no i64: `.to_vec::<u64>()` reads it as it is"))
+            }
             Ok(v) => v.as_i64(),
             Err(e) => e.raise(),
         }
@@ -520,7 +522,7 @@ impl Tensor {
 /// Type and state, without running anything; `{}` shows the values, and so does showing what the tensor is a part of.
 impl std::fmt::Debug for Tensor {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        if let Some(written) = gather::found(f, || Box::new(self.clone())) {
+        if let Some(written) = xlazy_mime::gather::found(f, || Box::new(self.clone())) {
             return written;
         }
         let (ty, state) = {

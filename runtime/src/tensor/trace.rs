@@ -288,3 +288,16 @@ pub(crate) fn sync_for(cause: Cause) {
         e.raise()
     }
 }
+
+/// An optimizer has stepped: what is pending runs where too many steps of that line are.
+#[track_caller]
+pub(crate) fn stepped() {
+    if thread(|t| t.body.get()).is_some() {
+        return;
+    }
+    match run::step(&INSIGHT, innermost(Location::caller())) {
+        Ok(None) => {}
+        Ok(Some(_)) => thread(Thread::synced),
+        Err(e) => e.raise(),
+    }
+}

@@ -43,6 +43,8 @@ pub const TAPE_FREED: u8 = 4;
 
 /// The tensor that this was the value of has been written to in place: [`Graph::writes`].
 pub const OVERWRITTEN: u8 = 8;
+/// A read has run it.
+pub const READ: u8 = 16;
 
 /// What has written to a tensor in place.
 #[derive(Clone, Copy, Debug)]

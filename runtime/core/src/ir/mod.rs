@@ -16,8 +16,8 @@ pub use attr::{Attr, AttrDef, AttrsExt, Kept, Region, Role, attr};
 pub use body::{Bodies, Body, BodyDifference, BodyStep};
 pub use cut::{Cut, Key, Leaf, Scope, Step};
 pub use graph::{
-    Bucket, Graph, LEAF, Locked, Node, NodeId, OVERWRITTEN, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, Write,
-    aside, graph, is_aside,
+    Bucket, Graph, LEAF, Locked, Node, NodeId, OVERWRITTEN, Origin, Owner, Payload, READ, REQUIRES_GRAD, TAPE_FREED,
+    Write, aside, graph, is_aside,
 };
 pub use heal::Healing;
 pub use input::Input;

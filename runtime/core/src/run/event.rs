@@ -24,6 +24,8 @@ pub enum Cause {
     Trim,
     /// A line read again that needs earlier rounds of its loop, which nothing had run.
     UnendedRounds,
+    /// An optimizer stepped once more where nothing had run its earlier steps, and that had become much.
+    UnendedSteps,
     /// An op that needs concrete values, such as `nonzero`.
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
@@ -33,7 +35,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 12] = [
+    pub const ALL: [Cause; 13] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
@@ -43,6 +45,7 @@ impl Cause {
         Cause::LoaderBarrier,
         Cause::Trim,
         Cause::UnendedRounds,
+        Cause::UnendedSteps,
         Cause::Concrete,
         Cause::DeviceChange,
         Cause::Eager,
@@ -50,8 +53,13 @@ impl Cause {
 
     /// Whether what ran got its values for good, and is no longer pending.
     pub fn is_barrier(self) -> bool {
-        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim, UnendedRounds};
-        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | UnendedRounds | Eager)
+        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim};
+        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | Eager) || self.ends_rounds()
+    }
+
+    /// Whether it ended a round of a loop since nothing else does.
+    pub fn ends_rounds(self) -> bool {
+        matches!(self, Cause::UnendedRounds | Cause::UnendedSteps)
     }
 
     pub fn name(self) -> &'static str {
@@ -65,6 +73,7 @@ impl Cause {
             Cause::LoaderBarrier => "loader barrier",
             Cause::Trim => "trim",
             Cause::UnendedRounds => "read that ends its round",
+            Cause::UnendedSteps => "step that ends its round",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
             Cause::Eager => "op by op",

@@ -32,7 +32,7 @@ pub use lower::Lowered;
 pub use ranks::{Payload, rendezvous, world_size};
 pub use spawn::ranks;
 pub use start::start_here;
-pub use sync::{barrier, read, read_all};
+pub use sync::{barrier, read, read_all, step};
 pub use trim::{set_trim, trim};
 pub use witness::{Case, LeafOrigin, Miss, Next, Policy, Witness};
 pub use xlazy_pjrt::Value as Flag;

@@ -1,36 +1,67 @@
-//! Loops whose rounds nothing ends. A line that reads again, and needs what was changed in place before it read last, has not run
-//! since and has been changed once more, would run all earlier rounds again, and more of them each time: it ends the round, as a
-//! barrier would, and so does it from then on. Where nothing has changed since, it reads one value after another.
-use crate::ir::{Graph, Node, NodeId, graph};
+//! Loops whose rounds nothing ends. Two kinds of lines end them, as a barrier would, and do so from then on:
+//!
+//! - One that reads again, and needs what was changed in place before it read last, has not run since and has been changed once
+//!   more: it would run all earlier rounds again, and more of them each time. Or one whose last two reads had to be compiled, and needed
+//!   what was there and was run for a read before: it would compile and run that again for each value.
+//! - One where an optimizer steps, once what is pending has become much: XLA would compile all steps as one program.
+use crate::ir::{Graph, Node, NodeId, READ, graph};
 use crate::text::Place;
 use std::collections::{HashMap, HashSet};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// A line that reads.
+/// A line that reads, or where an optimizer steps.
 #[derive(Default)]
-struct Reader {
-    /// How many nodes had been traced when it read last.
+struct Line {
+    /// How many nodes had been traced when it did so last.
     until: u64,
+    /// It needs what was run for a read before.
+    needs: bool,
+    /// How many times, one after the other, it did, and had to be compiled.
+    again: u8,
     /// It ends rounds.
     ends: bool,
 }
 
-static READERS: LazyLock<Mutex<HashMap<Place, Reader>>> = LazyLock::new(Mutex::default);
+static LINES: LazyLock<Mutex<HashMap<Place, Line>>> = LazyLock::new(Mutex::default);
+
+fn lines() -> MutexGuard<'static, HashMap<Place, Line>> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nodes from which on several steps are too much for one program: XLA takes seconds for it, and longer for each more.
+const MUCH: u64 = 1000;
 
 /// Whether what a line is about to read, of pending nodes, is to be run with all that is pending.
 pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
-    let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lines = lines();
     let mut g = graph();
     let now = g.last_seq();
-    let Some(reader) = readers.get_mut(at) else {
-        readers.insert(at, Reader { until: now, ends: false });
-        return false;
-    };
     let needed = g.needed_by(roots);
-    reader.ends = reader.ends || g.runs_rounds_again(&needed, reader.until);
-    let ends = reader.ends && needed.iter().any(|&id| g.is_of_a_step(id, reader.until));
-    reader.until = now;
+    let line = lines.entry(at).or_default();
+    line.needs = needed.iter().any(|&id| g.node(id).flags & READ != 0 && g.node(id).seq <= line.until);
+    needed.iter().for_each(|&id| g.node_mut(id).flags |= READ);
+    line.ends |= line.needs && line.again > 1 || g.runs_rounds_again(&needed, line.until);
+    let ends = line.ends && (line.needs || needed.iter().any(|&id| g.is_of_a_step(id, line.until)));
+    line.until = now;
     ends
+}
+
+/// A line has read by itself, by a program that had to be compiled, or not.
+pub(super) fn has_read(at: Place, compiled: bool) {
+    if let Some(line) = lines().get_mut(at) {
+        line.again = if compiled && line.needs { line.again + 1 } else { 0 };
+    }
+}
+
+/// Whether an optimizer's step, which has just been recorded, is to be run with all that is pending; `barrier` says how many nodes had
+/// been traced when all was run last.
+pub(super) fn step_ends(at: Place, barrier: u64) -> bool {
+    let now = graph().last_seq();
+    let mut lines = lines();
+    let line = lines.entry(at).or_default();
+    line.ends |= line.until > barrier && now - barrier > MUCH;
+    line.until = now;
+    line.ends
 }
 
 /// Whether it is one of the later values of a tensor that is changed in place.

@@ -7,7 +7,7 @@ use super::execute::{Outcome, run};
 use super::kept;
 use super::lower::{Lowered, lower};
 use super::ranks::{barrier_here, cut_of, read_here};
-use super::rounds::end_here;
+use super::rounds::{end_here, has_read, step_ends};
 use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
 use crate::clock::{clock, traced};
@@ -48,6 +48,14 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
     let _turn = turn();
     start(before_barrier())?;
     run_all(by, cause, at)
+}
+
+/// An optimizer has stepped at that line: all that is pending runs where steps have become many, and from then on.
+pub fn step(by: &'static dyn Witness, at: Place) -> Result<Option<SyncEvent>> {
+    if rank().is_some() || !step_ends(at, BARRIER.load(Ordering::Relaxed)) {
+        return Ok(None);
+    }
+    barrier(by, Cause::UnendedSteps, at)
 }
 
 /// Runs all that is pending.
@@ -254,6 +262,7 @@ pub fn read_all(
             let (cut, part) = cut_and_run(by, Roots::Of(roots), Scope::Read, cause, at);
             reads();
             let (outputs, event) = part?;
+            has_read(at, event.origin != Origin::Memory);
             let mut g = graph();
             for (&root, value) in cut.roots.iter().zip(&outputs) {
                 if let Payload::Pending = g.node(root).payload {

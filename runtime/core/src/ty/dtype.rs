@@ -221,9 +221,14 @@ impl DType {
         if self.is_differentiable() { self } else { F32 }
     }
 
-    /// One element's value from its bytes; of a complex number the real part.
+    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ is the nearest float.
     pub fn read(self, bytes: &[u8]) -> Scalar {
         self.format().read(bytes)
+    }
+
+    /// An integer's value from its bytes, whatever its size.
+    pub fn integer(self, bytes: &[u8]) -> i128 {
+        self.format().integer(bytes)
     }
 
     /// Appends a number as an element: floats to the nearest (ties to even), integers cut to their size.

@@ -68,20 +68,32 @@ impl Format {
         }
     }
 
-    /// One element's value from its bytes; of a complex number the real part.
+    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ is the nearest float.
     pub fn read(self, bytes: &[u8]) -> Scalar {
-        let size = self.part().size();
-        let mut wide = [0; 8];
-        wide[..size].copy_from_slice(&bytes[..size]);
-        let bits = u64::from_le_bytes(wide);
+        let bits = self.bits_in(bytes);
         match self {
             Flag => Scalar::Bool(bits != 0),
-            Unsigned(_) => Scalar::Int(bits as i64),
+            Unsigned(_) => i64::try_from(bits).map_or(Scalar::Float(bits as f64), Scalar::Int),
             Signed(n) => Scalar::Int((bits << (64 - n)) as i64 >> (64 - n)),
             Float(exponent, fraction) | Complex(exponent, fraction) => {
                 Scalar::Float(float_of(bits, exponent, fraction))
             }
         }
+    }
+
+    /// An integer's value from its bytes, whatever its size.
+    pub fn integer(self, bytes: &[u8]) -> i128 {
+        match self {
+            Unsigned(_) => self.bits_in(bytes).into(),
+            _ => self.read(bytes).as_i64().into(),
+        }
+    }
+
+    fn bits_in(self, bytes: &[u8]) -> u64 {
+        let size = self.part().size();
+        let mut wide = [0; 8];
+        wide[..size].copy_from_slice(&bytes[..size]);
+        u64::from_le_bytes(wide)
     }
 
     /// Appends a number as an element: floats to the nearest (ties to even), integers cut to their size.

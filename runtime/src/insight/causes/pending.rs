@@ -17,16 +17,23 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    ends_rounds(e).or_else(|| never_synced(e)).or_else(|| ran_again(e)).or_else(|| picked_up(e))
+    let for_good = || ran_again(e).filter(|_| e.new.cause == Cause::UnendedRounds);
+    for_good()
+        .or_else(|| ends_rounds(e))
+        .or_else(|| after_ended(e))
+        .or_else(|| never_synced(e))
+        .or_else(|| ran_again(e))
+        .or_else(|| picked_up(e))
 }
 
-/// A read that ends the rounds of its loop, since nothing else does: what it needed of earlier rounds, then each round by itself.
+/// A read or a step that ends the rounds of its loop, since nothing else does: what there was of earlier rounds, then each round by
+/// itself.
 fn ends_rounds(e: &Evidence) -> Option<Claim> {
     let here = |r: &Record| same_place(r.site, e.new.site);
-    if e.new.cause != Cause::UnendedRounds || !here(e.old) {
+    if !e.new.cause.ends_rounds() || !here(e.old) {
         return None;
     }
-    let first = !e.known.iter().any(|r| r.cause == Cause::UnendedRounds && here(r));
+    let first = !e.known.iter().any(|r| r.cause.ends_rounds() && here(r));
     let ops = count(e.new.steps.len(), "op");
     let (now, fix) = if first {
         let (behind, needs) = match earlier(e.new) {
@@ -34,10 +41,17 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
             n => (from_before(n), format!("needs {} of earlier rounds", count(n, "op"))),
         };
         let from_now_on = "the line ends each round from now on, with all that is pending";
-        (ops + &behind, format!("nothing was synced since the last read, and this {needs} again: {from_now_on}"))
+        let was = match e.new.cause {
+            Cause::UnendedSteps => "nothing was synced for several steps, which are one program".to_owned(),
+            _ => format!("nothing was synced since the last read, and this {needs} again"),
+        };
+        (ops + &behind, format!("{was}: {from_now_on}"))
     } else {
-        let fix = "the read ends each round, since nothing else does, and this is one round by itself: expected once";
-        (ops, fix.to_owned())
+        let what = if e.new.cause == Cause::UnendedSteps { "step" } else { "read" };
+        let fix = format!(
+            "the {what} ends each round, since nothing else does, and this is one round by itself: expected once"
+        );
+        (ops, fix)
     };
     let end = end(e.new);
     let fix =
@@ -45,6 +59,19 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
     let difference = resized(e, now);
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
     Some(Claim::new(covers, Class::Structure, e.new.site, vec![difference], fix))
+}
+
+/// What a line reads by itself, behind the round that it has ended.
+fn after_ended(e: &Evidence) -> Option<Claim> {
+    let (new, old) = (e.new, e.old);
+    if !old.cause.ends_rounds() || !new.is_read() || !same_place(new.site, old.site) {
+        return None;
+    }
+    let fix =
+        "the line has run what earlier rounds had left pending, and this is what it reads behind that: expected once";
+    let difference = resized(e, count(new.steps.len(), "op"));
+    let covers = super::claim::with_results(e, super::claim::all_ops(e));
+    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], Fix::from(fix.to_owned())))
 }
 
 /// How many ops of a program a line needed the last time that it read, too.
@@ -99,17 +126,25 @@ fn ran_again(e: &Evidence) -> Option<Claim> {
     // What the same lines add is a round more; gradients are all from one.
     let lines: HashSet<u64> = again.iter().map(|&i| new.lines[i]).collect();
     let round = |&i: &usize| new.derived(i as u32).is_none() && lines.contains(&new.lines[i]);
-    if count_again < 2 || count_again * 2 < new.steps.len() || first.iter().any(round) {
+    // What is run for good brings along all that is pending.
+    let most = new.cause == Cause::UnendedRounds || count_again * 2 >= new.steps.len();
+    if count_again < 2 || !most || first.iter().any(round) {
         return None;
     }
     let last = again.iter().map(|&i| &new.steps[i]).max_by_key(|s| s.seq)?;
     let difference = resized(e, format!("{ops}, {count_again} of which ran for the read before"));
-    let fix = Fix::from(format!(
-        "each value that is read runs what it needs, and keeps nothing else: `sync()` behind the line at {} runs that once, and what is \
-         read then is made of data",
-        location(last.at)
-    ))
-    .code(behind(new, last));
+    let sync = format!("`sync()` behind the line at {}", location(last.at));
+    let fix = match new.cause {
+        Cause::UnendedRounds => format!(
+            "each read of the line has run and compiled it again, so it is run for good now, with all that is pending, and what is read then is \
+             made of data: {sync} does so from the start"
+        ),
+        _ => format!(
+            "each value that is read runs what it needs, and keeps nothing else: {sync} runs that once, and what is read then is made of \
+             data"
+        ),
+    };
+    let fix = Fix::from(fix).code(behind(new, last));
     Some(Claim::new(e.numbered(|_| true), Class::EarlyRead, new.site, vec![difference], fix))
 }
 

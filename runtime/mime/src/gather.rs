@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fmt::{Formatter, Result};
 
 /// A part of a value: a tensor, or the bundle of what has a form of its own.
-pub(crate) type Found = Box<dyn Any>;
+pub type Found = Box<dyn Any>;
 
 thread_local! {
     /// The parts of the value that is being written on this thread; `None` while `Debug` means text.
@@ -13,11 +13,11 @@ thread_local! {
 }
 
 /// In the text around a part's number. No `Debug` of a text has them in it: they are escaped as what no font has.
-pub(crate) const OPEN: char = '\u{fdd0}';
-pub(crate) const CLOSE: char = '\u{fdd1}';
+pub const OPEN: char = '\u{fdd0}';
+pub const CLOSE: char = '\u{fdd1}';
 
 /// Runs `f`, which writes a value by `Debug`, and gives the parts that are named by number in what it wrote.
-pub(crate) fn gathering<R>(f: impl FnOnce() -> R) -> (R, Vec<Found>) {
+pub fn gathering<R>(f: impl FnOnce() -> R) -> (R, Vec<Found>) {
     /// Put back when `Debug`, which may be the user's, unwinds.
     struct Around(Option<Vec<Found>>);
     impl Drop for Around {
@@ -33,7 +33,7 @@ pub(crate) fn gathering<R>(f: impl FnOnce() -> R) -> (R, Vec<Found>) {
 }
 
 /// Writes the number of a part where parts are gathered; `None` where text is wanted.
-pub(crate) fn found(f: &mut Formatter, part: impl FnOnce() -> Found) -> Option<Result> {
+pub fn found(f: &mut Formatter, part: impl FnOnce() -> Found) -> Option<Result> {
     if !FOUND.with_borrow(Option::is_some) {
         return None;
     }
