@@ -3,4 +3,4 @@
 #
 #   scripts/wheel.sh && docker build -t xlazy . && docker run --rm -p 8888:8888 -v "$PWD/notebooks:/home/jovyan/work" xlazy
 FROM quay.io/jupyter/base-notebook:python-3.13
-RUN --mount=type=bind,source=dist,target=/tmp/wheels pip install --no-cache-dir --find-links /tmp/wheels xlazy
+RUN --mount=type=bind,source=dist,target=/tmp/wheels pip install --no-cache-dir --no-index --find-links /tmp/wheels xlazy

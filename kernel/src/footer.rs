@@ -1,7 +1,8 @@
 //! One quiet line under every cell that did something: where the time went, what was compiled and why.
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use xlazy_mime::units::{count, plural, thousands};
 use xlazy_mime::{Bundle, Cell, Table, escape_html, prose_html, units};
@@ -18,6 +19,13 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::SeqCst)
 }
 
+/// What no other line is called: cells that are not counted have one number, and one page may be of several sessions.
+fn fresh_id() -> String {
+    static SESSION: LazyLock<uuid::Uuid> = LazyLock::new(uuid::Uuid::new_v4);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("xlazy-footer-{}-{}", SESSION.simple(), COUNT.fetch_add(1, Ordering::Relaxed) + 1)
+}
+
 /// An engine whose cells end with the line. Front ends for people use it; tests of cells use the engine itself.
 pub struct WithFooter<E> {
     pub engine: E,
@@ -28,7 +36,7 @@ pub struct WithFooter<E> {
 impl<E: Engine> Engine for WithFooter<E> {
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
         let told = !request.silent && !is_quiet();
-        let id = format!("xlazy-footer-{}", request.cell);
+        let id = fresh_id();
         let mut seen = Seen::default();
         let mut live = Live::default();
         let reply = self.engine.execute(request, &mut |event| {
@@ -395,13 +403,28 @@ mod tests {
         let engine = WithFooter { engine: Fake(cell), live };
         engine.execute(&Request { cell: 3, ..Request::default() }, &mut |event| match event {
             Event::Display { bundle, id, update } => {
-                let id = id.unwrap_or_default().replace("xlazy-footer-", "");
+                // What no other line is called is not the same twice.
+                let id = id.map_or("", |id| if id.ends_with("-end") { "3-end" } else { "3" });
                 out.push(format!("{}{id}: {}", if update { "update " } else { "" }, bundle.plain()));
             }
             Event::Stream { text, .. } => out.push(text),
             _ => {}
         });
         out
+    }
+
+    #[test]
+    fn no_two_lines_have_one_name() {
+        let ids = std::cell::RefCell::new(std::collections::HashSet::new());
+        let engine = WithFooter { engine: Fake(|events| events(insight("cell", DONE))), live: false };
+        for _ in 0..3 {
+            engine.execute(&Request { cell: 3, ..Request::default() }, &mut |event| {
+                if let Event::Display { id: Some(id), .. } = event {
+                    assert!(ids.borrow_mut().insert(id));
+                }
+            });
+        }
+        assert_eq!(ids.borrow().len(), 3);
     }
 
     const DONE: &str = r#"{"syncs":1,"execute_ms":2}"#;

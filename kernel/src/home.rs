@@ -29,6 +29,12 @@ pub fn dependencies() -> Option<PathBuf> {
     Some(caches()?.join("deps"))
 }
 
+/// Where cargo keeps what it fetches, where it is ours and the user has none.
+pub fn cargo() -> Option<PathBuf> {
+    let of_the_user = var("CARGO_HOME").is_some() || var("HOME").is_some_and(|home| home.join(".cargo").is_dir());
+    if of_the_user { None } else { Some(caches()?.join("cargo")) }
+}
+
 /// The folder that holds them all.
 pub fn caches() -> Option<PathBuf> {
     var("XLAZY_CACHE")
@@ -42,7 +48,7 @@ pub fn clear_caches() -> std::io::Result<Vec<PathBuf>> {
     let mut gone = Vec::new();
     for folder in caches()
         .into_iter()
-        .flat_map(|c| ["cells", "programs", "deps", "link", "cpu-plugin", "wheels"].map(|f| c.join(f)))
+        .flat_map(|c| ["cells", "programs", "deps", "cargo", "link", "cpu-plugin", "wheels"].map(|f| c.join(f)))
     {
         if folder.is_dir() {
             std::fs::remove_dir_all(&folder)?;

@@ -20,6 +20,12 @@ fn write(file: PathBuf, text: &str) {
 
 /// What the cells print, with no program to be found but rustc, which is rustup's when it is started under its own name.
 fn eval(folder: &Path, cells: &[&str]) -> String {
+    let out = eval_with(folder, &folder.join("cache"), cells);
+    assert!(folder.join("cache/link").is_dir(), "it was linked by something else");
+    out
+}
+
+fn eval_with(folder: &Path, cache: &Path, cells: &[&str]) -> String {
     eval_support::build_runtime();
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
     let sysroot = PathBuf::from(String::from_utf8(sysroot).unwrap().trim());
@@ -27,10 +33,9 @@ fn eval(folder: &Path, cells: &[&str]) -> String {
     fs::create_dir_all(&path).unwrap();
     let _ = std::os::unix::fs::symlink(sysroot.join("bin/rustc"), path.join("rustc"));
     let mut xlazy = Command::new(env!("CARGO_BIN_EXE_xlazy"));
-    xlazy.arg("eval").args(cells).env("PATH", &path).env("XLAZY_CACHE", folder.join("cache"));
+    xlazy.arg("eval").args(cells).env("PATH", &path).env("XLAZY_CACHE", cache).env("TMPDIR", folder);
     let out = xlazy.env_remove("CC").env_remove("XLAZY_HOME").current_dir(folder).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert!(folder.join("cache/link").is_dir(), "it was linked by something else");
     String::from_utf8(out.stdout).unwrap()
 }
 
@@ -41,6 +46,15 @@ fn cells_types_and_tensors() {
     assert_eq!(eval(&folder, &cells), "1.0\n");
     let cells = ["let t = tensor([1.0, 2.0]);", "println!(\"{}\", (&t * 3.0).sum().item())"];
     assert_eq!(eval(&folder, &cells), "9\n");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn where_nothing_can_be_kept() {
+    let folder = empty("unkept");
+    assert_eq!(eval_with(&folder, Path::new("/proc/no/cache"), &["let x = 1.5;", "x * 2.0"]), "3.0\n");
+    let linked = |e: fs::DirEntry| e.path().join("link").is_dir();
+    assert!(fs::read_dir(&folder).unwrap().flatten().any(linked), "it was linked by something else");
     fs::remove_dir_all(folder).unwrap();
 }
 

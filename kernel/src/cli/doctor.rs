@@ -319,7 +319,10 @@ fn jupyter(found: Found) -> Vec<Check> {
 
 /// The Python environments in which there may be a Jupyter.
 fn environments() -> impl Iterator<Item = PathBuf> {
-    ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from)
+    // One that xlazy is a part of need not be active.
+    let own = std::env::current_exe().and_then(|exe| exe.canonicalize()).unwrap_or_default();
+    let above: Vec<PathBuf> = own.ancestors().skip(1).map(PathBuf::from).collect();
+    ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).chain(above)
 }
 
 fn kernelspec(_: Found) -> Vec<Check> {

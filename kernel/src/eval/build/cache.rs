@@ -60,7 +60,7 @@ impl CellCache {
         for (name, object) in externs {
             add(name);
             // Objects of definition groups have names that no other compile ever gets.
-            add(&object.file_name().unwrap_or_default().to_string_lossy());
+            add(&object.file_stem().unwrap_or_default().to_string_lossy());
         }
         add(text);
         hex(&hash.finalize())

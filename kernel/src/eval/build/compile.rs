@@ -1,8 +1,8 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
 use super::again;
-use super::cache::Entry;
-use super::compiler::{Compiler, Scope, Timing, Unkept};
+use super::compiler::{Compiler, Scope, Timing};
+use super::early::Early;
 use super::edition::First;
 use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
@@ -26,13 +26,11 @@ use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::{self, Compiled};
-use crate::trouble;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 use xlazy_mime::Var;
 
@@ -41,9 +39,9 @@ pub struct Ready {
     /// None when the cell has nothing to run.
     pub object: Option<PathBuf>,
     /// How the cache is to keep it once it has run: key and head.
-    keep: Option<(String, Value)>,
+    pub(super) keep: Option<(String, Value)>,
     /// With the groups that its statements seemed to need, which are a part of its key.
-    links: Definitions,
+    pub(super) links: Definitions,
     pub file: String,
     /// The same for definitions that were compiled with it.
     pub group_file: Option<String>,
@@ -108,85 +106,19 @@ impl Compiler {
         Ok(())
     }
 
-    /// What the cache has, once what is being put there has arrived.
-    fn cached(&mut self, key: &str) -> Option<(Entry, Plan, String)> {
-        self.settle();
-        let entry = self.cache.get(key)?;
-        let plan = Plan::from_json(&entry.head)?;
-        let id = entry.head.get("id")?.as_str()?.to_owned();
-        // It becomes part of a file's name.
-        let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-        plain.then_some((entry, plan, id))
-    }
-
-    /// What is being kept is kept.
-    pub fn settle(&mut self) {
-        let Some(Ok(Err(e))) = self.keeping.take().map(JoinHandle::join) else { return };
-        if let (Unkept::Nothing, Some(dir)) = (&self.unkept, self.cache.dir()) {
-            let why = trouble::with_advice(&e.to_string(), dir, "XLAZY_CACHE");
-            let text = format!("note: compiled cells are not kept: {why}; XLAZY_CELL_CACHE=off is without them\n");
-            self.unkept = Unkept::Note(text);
-        }
-    }
-
-    /// What there is to say about definitions, or else about the cache.
-    pub fn note(&mut self) -> Option<String> {
-        let notes: String = self.notes.drain(..).map(|note| format!("note: {note}\n")).collect();
-        if !notes.is_empty() {
-            return Some(notes);
-        }
-        match &mut self.unkept {
-            Unkept::Note(text) => {
-                let text = std::mem::take(text);
-                self.unkept = Unkept::Said;
-                Some(text)
-            }
-            Unkept::Nothing | Unkept::Said => None,
-        }
-    }
-
-    /// The cell has run: its object goes, into the cache if it may be kept.
-    pub fn finished(&mut self, ready: &Ready) {
-        self.sources.settle(&ready.file);
-        ready.group_file.iter().for_each(|file| self.sources.settle(file));
-        let Some(object) = ready.object.clone() else { return };
-        if self.opt_level == 0
-            && let Some(source) = self.sources.get(&ready.file)
-        {
-            let needs = self.needs(&ready.links);
-            self.warmer.lend(&ready.file, &source.text, &object, &needs);
-        }
-        match ready.keep.clone() {
-            None => drop(std::fs::remove_file(object)),
-            Some((key, head)) => {
-                let links = self.objects.behind(ready.links.crates());
-                self.keep(key, head, object, Some(links));
-            }
-        }
-    }
-
-    /// The cell's statements are kept if they are linked to nothing but `links`; then the object goes.
-    fn keep(&mut self, key: String, head: Value, object: PathBuf, links: Option<BTreeSet<String>>) {
-        self.settle();
-        let cache = self.cache.clone();
-        let work = move || {
-            // It is gone only with the folder, and that says nothing about the cache.
-            let bytes = std::fs::read(&object).ok();
-            // rustc may have taken an instance of a generic function from a group that it had read ahead.
-            let alone =
-                |bytes: &Vec<u8>| links.as_ref().is_none_or(|links| generate::groups_in(bytes).is_subset(links));
-            let bytes = bytes.filter(alone);
-            let kept = bytes.map_or(Ok(()), |bytes| cache.put(&key, &Entry { head, object: bytes }));
-            if links.is_some() {
-                let _ = std::fs::remove_file(&object);
-            }
-            kept
-        };
-        self.keeping = std::thread::Builder::new().name("xlazy-cache".into()).spawn(work).ok();
-    }
-
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+        self.early = Early { wanted: true, ..Early::default() };
+        let done = self.compile_once(cell, range.clone(), scope);
+        self.settle_group();
+        if !std::mem::take(&mut self.early).failed {
+            return done;
+        }
+        let _ = done.map(|ready| ready.object.map(std::fs::remove_file));
+        self.compile_once(cell, range, scope)
+    }
+
+    fn compile_once(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
         // Of a cell that did not compile.
         self.notes.clear();
         self.left.clear();
@@ -214,10 +146,14 @@ impl Compiler {
         let mut timing = Timing::default();
         self.find_spaces(cell, &mut parsed)?;
         let change = self.defs.change(&parsed);
-        let (defs, group_file) = self.group(change, cell, range.clone(), &parsed, scope, &mut timing)?;
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
+        let is_defined = !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty());
+        if is_defined {
+            self.early.wanted = false;
+        }
+        let (defs, group_file) = self.group(change, cell, range.clone(), &parsed, scope, &mut timing)?;
         let defines = values_of(&parsed);
-        if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
+        if is_defined {
             let file = String::new();
             let (object, keep, links, leaves, names) = Default::default();
             return Ok(Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing });
@@ -295,10 +231,15 @@ impl Compiler {
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
-                    self.place_group(&name, &object, links(&to), |_| Ok(()))?;
-                    if alone && !plan.all_groups {
-                        self.keep(key.clone(), head(&plan, &id), object.clone(), None);
-                    }
+                    let keep = (alone && !plan.all_groups).then(|| (key.clone(), head(&plan, &id)));
+                    self.group_is_made(&name, &object, links(&to), keep)?;
+                    found = Some((object, Some(rustc::file_name(&id))));
+                    break;
+                }
+                Compiled::Known(compiling) => {
+                    self.say_edition(&first);
+                    let keep = (!plan.all_groups).then(|| (key.clone(), head(&plan, &id)));
+                    let object = self.group_is_known(&name, compiling, links(&to), keep);
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
@@ -342,17 +283,6 @@ impl Compiler {
         items.extend(change.moved.iter().cloned());
         timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
         Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file))
-    }
-
-    fn place_group(
-        &mut self,
-        name: &str,
-        object: &Path,
-        links: Vec<String>,
-        write: impl Fn(&Path) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
-        let placed = write(object).and_then(|()| self.objects.add(name, object, links));
-        placed.map_err(|e| self.unwritten(object, &e))
     }
 
     fn statements(

@@ -1,5 +1,6 @@
 //! The compiler of a notebook's cells: rustc, what it is told, and the folder where its objects lie.
 use super::cache::CellCache;
+use super::early::Early;
 use super::objects::Objects;
 use super::paths::{Crates, Paths};
 use super::warm::Warmer;
@@ -51,6 +52,7 @@ pub struct Compiler {
     pub(super) at_work: AtWork,
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
+    pub(super) early: Early,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,6 +108,7 @@ impl Compiler {
             lost: false,
             at_work,
             told: Needs::default(),
+            early: Early::default(),
         };
         compiler.warm_up();
         compiler
@@ -157,6 +160,9 @@ impl Compiler {
         let rest = generate::after_beginning(&source.text);
         let text = rest.as_ref().unwrap_or(&source.text);
         let mut again = false;
+        if rest.is_none() {
+            self.settle_group();
+        }
         loop {
             timing.tries += 1;
             let externs = self.placed(needs.externs.clone());
@@ -173,11 +179,25 @@ impl Compiler {
             let id = warm.id.clone();
             // The next one starts up meanwhile: for another try, for the cell's statements, or for the next cell.
             let mut next = Needs { begun: true, ..needs.clone() };
-            next.externs.extend(links_to.map(|name| (name.to_owned(), warm.object.clone())));
+            let metadata = links_to.and_then(|_| warm.metadata.clone()).filter(|_| self.early.wanted);
+            let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
+            next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
+            next.externs.extend(links_to.map(|name| (name.to_owned(), made)));
             self.warmer.warm_up(&next);
             self.remember(&id, &source);
             timing.libraries = warm.libraries;
-            let compiled = warm.compile(text, &self.at_work);
+            let compiled = match warm.feed(text, &self.at_work) {
+                None => Compiled::Stopped,
+                Some(mut compiling) => {
+                    self.settle_group();
+                    compiling.begin_to_link();
+                    if early && compiling.says_metadata() {
+                        Compiled::Known(Box::new(compiling))
+                    } else {
+                        compiling.object()
+                    }
+                }
+            };
             // Errors that are not about the source may come from the libraries, and without those it means the same.
             let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
             match &compiled {
@@ -277,8 +297,9 @@ impl Compiler {
     /// Definition groups, where their objects are now.
     pub(super) fn placed(&self, mut externs: Vec<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
         for (crate_name, object) in &mut externs {
-            if let Some(placed) = self.objects.get(crate_name) {
-                object.clone_from(placed);
+            if let Some(placed) = self.objects.get(crate_name).map(PathBuf::as_path).or(self.early.metadata(crate_name))
+            {
+                *object = placed.to_owned();
             }
         }
         externs

@@ -158,8 +158,9 @@ fn compile(crates: &Crates, source: &str, at_work: &AtWork) -> Option<Vec<Diagno
         if !at_work.begin(child.id()) {
             child.kill()?;
         }
+        let pid = child.id();
         let out = child.wait_with_output();
-        at_work.end();
+        at_work.end(pid);
         out
     });
     let _ = std::fs::remove_file(&file);

@@ -8,14 +8,14 @@ use crate::eval::parse::parsed::Parsed;
 use crate::eval::tell::asked::Rustc;
 use crate::eval::tell::errors::compile_failure;
 use crate::eval::tell::point::point_out;
-use crate::eval::tell::python::of_quotes;
+use crate::eval::tell::python::{divided, of_quotes};
 use crate::eval::tell::retell::Known;
 use crate::eval::tell::signatures::Ours;
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
-use crate::eval::toolchain::rustc::{Check, Compiled};
+use crate::eval::toolchain::rustc::{Check, Compiled, Needs};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,14 +89,15 @@ impl Compiler {
             }
             Compiled::TooDeep => Refused::Failure(too_deep(source)),
             Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),
-            Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
+            Compiled::Stopped | Compiled::Object(..) | Compiled::Known(_) => Refused::Interrupted,
         }
     }
 
     /// What rustc says of that source, told what it was told of the one before.
     fn ask(&self, source: &str) -> Vec<Diagnostic> {
         let id = format!("asked-{}", self.warmer.new_id());
-        let check = Check::start(&self.install, &self.dir, &id, &self.told);
+        let told = Needs { externs: self.placed(self.told.externs.clone()), ..self.told.clone() };
+        let check = Check::start(&self.install, &self.dir, &id, &told);
         check.map(|check| check.errors(source, PATIENCE)).unwrap_or_default()
     }
 
@@ -139,5 +140,8 @@ pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>, ours: &Ours)
         let at = at.start + range.start..at.end + range.start;
         return Some(Refused::Failure(point_out(cell, at, "this is no text in Rust", &said)));
     }
+    let line = text[at.start..].lines().next().unwrap_or_default();
+    let line = &text[text[..at.start].rfind('\n').map_or(0, |end| end + 1)..at.start + line.len()];
+    let label = divided(line).unwrap_or(&label);
     Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
 }

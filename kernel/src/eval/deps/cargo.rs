@@ -7,6 +7,7 @@ use crate::eval::text::hash::short_hash;
 use crate::eval::text::untrusted::identifier;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
+use crate::home;
 use crate::trouble;
 use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, PackageId, TargetKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -229,6 +230,7 @@ impl Cargo<'_> {
     /// Runs cargo; what it printed to its standard output.
     fn run(&self, args: &[&str], say: &mut dyn FnMut(String)) -> Result<String, Failure> {
         let cargo = self.install.toolchain.sysroot.join("bin/cargo");
+        let own = cargo.is_file().then(home::cargo).flatten();
         let cargo = if cargo.is_file() { cargo } else { PathBuf::from("cargo") };
         // A metadata of their own keeps the crates apart from those inside the runtime.
         // A stage is found beside the one that is linked to it.
@@ -238,6 +240,7 @@ impl Cargo<'_> {
         let mut child = Command::new(&cargo)
             .args(args)
             .envs(linker.map(|l| ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", l)))
+            .envs(own.map(|folder| ("CARGO_HOME", folder)))
             .current_dir(self.project)
             .env("CARGO_ENCODED_RUSTFLAGS", flags)
             .env("RUSTC", &self.install.toolchain.rustc)
@@ -276,7 +279,7 @@ impl Cargo<'_> {
             }
         }
         let answer = answer.join().unwrap_or_default();
-        self.at_work.end();
+        self.at_work.end(child.id());
         let status = child.wait();
         match status {
             Ok(status) if status.success() => Ok(answer),

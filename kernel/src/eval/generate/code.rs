@@ -10,6 +10,7 @@ use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
 use crate::eval::text::hash::Fnv;
 use crate::eval::text::scan::mentions;
 use crate::eval::text::source::{CellText, Source, Splice, Tag, blanked, line_column};
+use crate::eval::toolchain::rustc::ENTRY;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 /// The edition that text is tried as which today's refuses.
 pub const OLDER: &str = "2021";
 
-pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
 pub const NAME_IN_TEXT: &str = "g_0000000000000000";
 const CELL_IN_TEXT: &str = "cell_0000000000000000";

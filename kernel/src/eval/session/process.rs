@@ -215,7 +215,7 @@ fn spawn(
         .stdout(out_end)
         .stderr(err_end)
         .env("XLAZY_AT", groups.join("at"))
-        .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
+        .envs(install.plugins())
         .env("XLAZY_PROGRAM_CACHE", programs)
         .env("XLAZY_POD", install.pod.as_deref().unwrap_or_default())
         .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())

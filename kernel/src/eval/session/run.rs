@@ -7,10 +7,10 @@ use crate::engine::{Event, Reply};
 use crate::eval::build::compile::{Effects, Ready};
 use crate::eval::build::compiler::{Scope, Timing};
 use crate::eval::build::refused;
-use crate::eval::generate::code as generate;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::tell::errors::{self, run_failure};
 use crate::eval::text::source::CellText;
+use crate::eval::toolchain::rustc;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Session {
             run: self.runs,
             cell: mode.cell,
             object: object.to_string_lossy().into_owned(),
-            symbol: generate::ENTRY.into(),
+            symbol: rustc::ENTRY.into(),
             places: self.places(&ready.file, cell),
         };
         {

@@ -68,8 +68,11 @@ pub(super) fn of_another_library(
              (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
                 .to_owned()
         }
-        ("E0425" | "E0433", ["np" | "plt", ..]) => {
-            "tensors are made of vectors and arrays by `tensor(v)`; `Plot::new(\"title\").line(\"name\", &v)` is a plot".to_owned()
+        ("E0425" | "E0433", ["np", ..]) => "tensors are made of vectors and arrays by `tensor(v)`".to_owned(),
+        ("E0425" | "E0433", ["plt", ..]) => {
+            "`Plot::new(\"title\").x_label(\"step\").line(\"name\", &v)` is a plot, which a cell shows that ends with it; `grid(&[a, b], 2)` \
+             are two side by side"
+                .to_owned()
         }
         ("", _) if error.message.starts_with("prefix `f` is unknown") => {
             "a text with values in it is `format!(\"{name}\")`, and `println!` prints one; an expression stands behind it: \
@@ -164,6 +167,10 @@ pub(super) fn of_another_library(
         ("E0277", _) if error.message.contains("can't compare `xlazy::Shape` with `(") => {
             "a shape is compared with an array: `x.shape() == [4, 3]`".to_owned()
         }
+        ("E0425" | "E0432" | "E0433" | "E0423", ["datasets", ..]) => {
+            "`data::ImageFolder` reads pictures, `data::read_csv` tables, and `data::FakeData` makes up what has the sizes of a data set"
+                .to_owned()
+        }
         ("E0425" | "E0432" | "E0433" | "E0423", ["torchvision" | "transforms", ..]) => {
             "`image(&x)` and `images(&x)` show pictures; `data::ImageFolder` reads them, and \
              `.transform(|p| p.resize(32).to_tensor())` has torchvision's transforms"
@@ -195,6 +202,14 @@ pub(super) fn of_another_library(
             "`{ty}` is no module yet: `impl Module for {ty} {{ parts!(…); }}`, with the names of its layers in the brackets, gives it \
              `{method}`; a `forward` of its own may take and give anything"
         ),
+        ("E0283", _) if let Some(method @ ("sum" | "product")) = untyped_method(error) => {
+            format!("say of what type it is: `.{method}::<usize>()` of sizes, `.{method}::<f64>()` of numbers")
+        }
+        ("E0277", [_, index, ..]) if error.message.starts_with("the type `[") && error.message.contains("]` cannot be indexed by ") => {
+            let sign = if index.starts_with('&') { "*" } else { "" };
+            format!("{IN_RUST}`v[{sign}i as usize]`: places in a list are `usize`")
+        }
+        ("", _) if returns_several(&text.text[..at.end]) => "several values are a tuple: `return (a, b);`".to_owned(),
         ("E0277", _) if of_an_iterator(&error.message) => {
             "say what is collected: `.collect::<Vec<_>>()`".to_owned()
         }
@@ -207,6 +222,18 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// The method of which rustc cannot tell what it gives.
+fn untyped_method(error: &Diagnostic) -> Option<&str> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?;
+    label.split_once("declared on the method `")?.1.split('`').next()
+}
+
+/// Whether a text ends with the comma behind the first of several values that Python gives back.
+fn returns_several(text: &str) -> bool {
+    let given = text.strip_suffix(',').and_then(|text| text.rsplit_once("return "));
+    given.is_some_and(|(_, value)| !value.contains([';', '{', '}', '\n']))
 }
 
 /// What a type of ours has in place of a variant that it has not, or of a method that is a field of it.

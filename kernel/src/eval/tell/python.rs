@@ -409,6 +409,18 @@ fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Optio
     syn::parse_str::<syn::ImplItemFn>(&code).is_ok().then_some(code)
 }
 
+/// What is told where a comment ends what a line has opened, as behind Python's sign of a division: `(a // b)`.
+pub fn divided(line: &str) -> Option<&'static str> {
+    let (before, behind) = line.split_once("//")?;
+    let cuts = |open: char, close: char| {
+        let depth = |text: &str| text.matches(open).count() as i64 - text.matches(close).count() as i64;
+        depth(before) > 0 && depth(behind) < 0
+    };
+    let operand = |c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '_');
+    let divides = before.trim_end().ends_with(operand) && (cuts('(', ')') || cuts('[', ']'));
+    divides.then_some("`//` begins a comment: `a / b` of whole numbers leaves the remainder out")
+}
+
 /// `{"a": 1, "b": 2}` as a map, where the colon that is pointed at stands in it.
 fn dictionary(text: &str, colon: usize) -> Option<String> {
     let words = Words::of(text);

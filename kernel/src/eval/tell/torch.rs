@@ -99,9 +99,9 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     };
     let words = Words::written(line);
     let layer = match about {
-        About::Call => called(error, &words, &in_line, &rustc.ours),
-        About::Types => field(error, &words, &in_line, &rustc.ours),
-        _ => None,
+        About::Call => called(error, &words, &in_line, &rustc.ours).into_iter().collect(),
+        About::Types => field(error, &words, &in_line, &rustc.ours).unwrap_or_default(),
+        _ => Vec::new(),
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
     let all = all.chain(without_module(error, line, &in_line, &rustc.ours));
@@ -155,8 +155,8 @@ fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> O
     is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
 }
 
-/// A layer in a field that is called like a method, `self.conv1(x)`.
-fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
+/// A layer in a field that is called like a method, `self.conv1(x)`; one that takes a state, too, begins without.
+fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Vec<Found>> {
     let is_field = |l: &String| l.starts_with("field, not a method");
     error.spans.iter().find(|s| s.primary && s.label.as_ref().is_some_and(is_field))?;
     let name = user.tokens.iter().position(|t| t.range == *at)?;
@@ -168,7 +168,10 @@ fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Op
         false => format!("&{}", receiver(&text)),
     };
     let arguments: Vec<String> = given(user, arguments, ours).plain.into_iter().map(borrowed).collect();
-    let code = rusty(format!("{}.forward({})", &user.text[start..at.end], arguments.join(", ")));
     let place = start..user.tokens[close].range.end;
-    is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
+    let found = |state: &str| {
+        let code = rusty(format!("{}.forward({}{state})", &user.text[start..at.end], arguments.join(", ")));
+        is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place.clone(), subject: None })
+    };
+    Some(["", ", None"].into_iter().filter_map(found).collect())
 }

@@ -76,7 +76,8 @@ impl<'t> Words<'t> {
             return Some(Meta::Several);
         }
         // What is named behind a point or called is a name.
-        let named = i > 0 && self.word(i - 1) == "." || self.word(i + 1) == "(" || self.word(i + 1) == "!";
+        let named = i > 0 && self.word(i - 1) == "." || self.word(i + 1) == "(";
+        let named = named || self.word(i + 1) == "!" && self.word(i + 2) != "=";
         let stands = match self.kind(i)? {
             Kind::Ident => {
                 CALLED.contains(&word) || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")

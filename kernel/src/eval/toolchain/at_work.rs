@@ -3,13 +3,13 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// At most one process at a time. Clones are the same.
+/// The processes at work: one, or that which compiles a cell's definitions and that of its statements. Clones are the same.
 #[derive(Clone, Default)]
 pub struct AtWork(Arc<Mutex<Work>>);
 
 #[derive(Default)]
 struct Work {
-    group: Option<Pid>,
+    groups: Vec<Pid>,
     stopped: bool,
 }
 
@@ -28,8 +28,8 @@ impl AtWork {
     pub fn stop(&self) {
         let mut work = self.lock();
         work.stopped = true;
-        if let Some(group) = work.group {
-            let _ = killpg(group, Signal::SIGKILL);
+        for group in &work.groups {
+            let _ = killpg(*group, Signal::SIGKILL);
         }
     }
 
@@ -42,14 +42,14 @@ impl AtWork {
     pub fn begin(&self, pid: u32) -> bool {
         let mut work = self.lock();
         if !work.stopped {
-            work.group = Some(Pid::from_raw(pid as i32));
+            work.groups.push(Pid::from_raw(pid as i32));
         }
         !work.stopped
     }
 
     /// It is done. Said before the process is waited for: from then on its number may be another's.
-    pub fn end(&self) {
-        self.lock().group = None;
+    pub fn end(&self, pid: u32) {
+        self.lock().groups.retain(|group| group.as_raw() != pid as i32);
     }
 }
 
@@ -64,19 +64,32 @@ mod tests {
     }
 
     #[test]
+    fn all_that_is_at_work_is_stopped() {
+        let at_work = AtWork::default();
+        let mut working = [endless(), endless(), endless()];
+        assert!(working.iter().all(|child| at_work.begin(child.id())));
+        at_work.end(working[1].id());
+        at_work.stop();
+        assert_eq!([0, 2].map(|n| working[n].wait().unwrap().signal()), [Some(9); 2]);
+        assert!(working[1].try_wait().unwrap().is_none());
+        working[1].kill().unwrap();
+        working[1].wait().unwrap();
+    }
+
+    #[test]
     fn only_what_is_at_work_is_stopped_and_nothing_starts_until_the_next_cell() {
         let at_work = AtWork::default();
         let (mut working, mut waiting) = (endless(), endless());
         assert!(at_work.begin(working.id()));
         at_work.stop();
+        at_work.end(working.id());
         assert_eq!(working.wait().unwrap().signal(), Some(9));
-        at_work.end();
         // The compiler that waits for the next cell's text is not at work: it stays.
         assert!(waiting.try_wait().unwrap().is_none());
         assert!(!at_work.begin(waiting.id()), "an interrupted cell compiles no further");
         at_work.allow();
         assert!(at_work.begin(waiting.id()));
-        at_work.end();
+        at_work.end(waiting.id());
         at_work.stop();
         assert!(waiting.try_wait().unwrap().is_none());
         waiting.kill().unwrap();

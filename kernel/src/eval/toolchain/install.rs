@@ -15,6 +15,8 @@ pub struct Installation {
     /// Metadata of the runtime's own dependencies, which rustc reads beside it.
     pub deps_dir: PathBuf,
     pub plugins_dir: PathBuf,
+    /// Python's packages, where it was installed as one of them.
+    pub packages: Option<PathBuf>,
     pub toolchain: Toolchain,
     /// Where compiled cells are kept; `None` for a kernel that compiles every one anew.
     pub cell_cache: Option<PathBuf>,
@@ -94,9 +96,28 @@ impl Installation {
     /// The session's program, with what it finds its libraries and plugins by, for what it does besides cells.
     pub fn session(&self) -> Command {
         let mut command = Command::new(&self.session_exe);
-        command.env("LD_LIBRARY_PATH", self.library_path()).env("XLAZY_PLUGIN_DIR", &self.plugins_dir);
+        command.env("LD_LIBRARY_PATH", self.library_path()).envs(self.plugins());
         command
     }
+
+    /// What tells a session where plugins are: those that were fetched, and the one for CPUs that pip has put beside xlazy, unless
+    /// another is named.
+    pub fn plugins(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut told = vec![("XLAZY_PLUGIN_DIR", self.plugins_dir.clone())];
+        let beside =
+            self.packages.iter().map(|p| p.join("fastatomstruct_xla_cpu/libpjrt_cpu.so")).find(|p| p.is_file());
+        let named = std::env::var_os("XLAZY_CPU_PLUGIN").is_some_and(|named| !named.is_empty());
+        if !named && !self.plugins_dir.join("cpu/libpjrt_cpu.so").is_file() {
+            told.extend(beside.map(|plugin| ("XLAZY_CPU_PLUGIN", plugin)));
+        }
+        told
+    }
+}
+
+/// The folder of Python's packages of which a tree is a part.
+fn packages(tree: &Path) -> Option<PathBuf> {
+    let package = tree.canonicalize().ok()?.parent()?.to_owned();
+    package.join("__main__.py").is_file().then(|| package.parent().map(Path::to_owned))?
 }
 
 enum Tree {
@@ -120,7 +141,8 @@ impl Tree {
                 home.join("bin/xlazy-session"),
                 home.join("lib/libxlazy.so"),
                 home.join("lib/deps"),
-                home.join("plugins"),
+                // What is fetched outlives a package's next version, and does not belong into its folder.
+                packages(home).and_then(|_| home::home()).as_ref().unwrap_or(home).join("plugins"),
                 read_toolchain(home),
             ),
             Tree::Built(dir) => (
@@ -145,6 +167,7 @@ impl Tree {
             runtime_so,
             deps_dir,
             plugins_dir,
+            packages: if let Tree::Installed(home) = self { packages(home) } else { None },
             toolchain,
             cell_cache: home::cell_cache(),
             program_cache: home::program_cache(),

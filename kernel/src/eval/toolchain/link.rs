@@ -36,12 +36,16 @@ pub struct Link {
     /// What rustc makes.
     pub object: PathBuf,
     waiting: Option<Child>,
+    /// What it is linked to, of which some may still have to be made.
+    libraries: Vec<PathBuf>,
 }
 
 impl Link {
-    /// What links to these libraries, some of which may still have to be made. None where the toolchain's own are not found.
-    pub fn new(lld: &Lld, target: &Path, dir: &Path, libraries: &[&Path]) -> Option<Link> {
+    /// What links to these libraries, and exports what that list names, where the object does not say so itself. None where the
+    /// toolchain's own libraries are not found.
+    pub fn new(lld: &Lld, target: &Path, dir: &Path, libraries: &[&Path], exports: Option<&Path>) -> Option<Link> {
         let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
+        args.extend(exports.map(|list| with("--version-script=", list)));
         args.extend(lld.search.iter().map(|folder| with("-L", folder)));
         args.extend(libraries.iter().map(OsString::from));
         for (begin, end) in [("libstd-", ".so"), ("libcompiler_builtins-", ".rlib")] {
@@ -49,16 +53,16 @@ impl Link {
         }
         args.extend(SYSTEM.iter().map(OsString::from));
         args.extend([with("-rpath=", dir), "-o".into(), target.into()]);
-        let mut link = Link { exe: lld.exe.clone(), args, object: target.with_extension("o"), waiting: None };
-        if libraries.iter().all(|library| library.exists()) {
-            link.begin();
-        }
+        let libraries = libraries.iter().map(|library| library.to_path_buf()).collect();
+        let mut link =
+            Link { exe: lld.exe.clone(), args, object: target.with_extension("o"), waiting: None, libraries };
+        link.begin();
         Some(link)
     }
 
-    /// Starts it if it does not wait already: what it is to read is there, or will be before the object.
+    /// Starts it if it does not wait already, and what it is to read is there.
     pub fn begin(&mut self) {
-        if self.waiting.is_none() {
+        if self.waiting.is_none() && self.libraries.iter().all(|library| library.exists()) {
             let mut command = self.command(Path::new(STDIN));
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
             self.waiting = command.spawn().ok();

@@ -86,9 +86,11 @@ fn without_cc(sysroot: &Path, exe: PathBuf) -> Result<Lld> {
     let made = |p: &Path| fs::metadata(p).and_then(|m| m.modified()).ok();
     hash.update(format!("{START}{NONSHARED}{SCRIPT}{system:?}{exe:?}{:?}", made(&rustc)));
     let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let caches = home::caches().ok_or_else(|| missing("a folder for caches: neither XLAZY_CACHE nor HOME is set"))?;
-    let base = caches.join("link");
-    private::folder(&base)?;
+    // Who has no home, or may not write to it, has a temporary folder.
+    let temporary = std::env::temp_dir().join(format!("xlazy-{}", private::user()?));
+    let places = home::caches().into_iter().chain([temporary]).map(|folder| folder.join("link"));
+    let base = places.map(|base| private::folder(&base).map(|()| base)).reduce(|first, other| first.or(other));
+    let base = base.expect("a temporary folder is named at any rate")?;
     let folder = base.join(name);
     if !folder.is_dir() {
         let work = private::temporary(&base, ".new-")?;

@@ -7,14 +7,15 @@ use super::at_work::AtWork;
 use super::diagnostic::Diagnostic;
 use super::install::Installation;
 use super::link::Link;
+use super::linker::Lld;
 use crate::eval::text::depth;
 use crate::eval::text::hash::crate_of;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::Builder;
 use std::time::Duration;
@@ -29,7 +30,19 @@ pub struct Warm {
     begun: Option<PathBuf>,
     /// What links the object, where that is not left to rustc.
     link: Option<Link>,
+    /// What others may be compiled against before the object is there.
+    pub metadata: Option<PathBuf>,
     pub libraries: usize,
+}
+
+/// A rustc that has its source.
+pub struct Compiling {
+    warm: Warm,
+    at_work: AtWork,
+    said: Option<Lines<BufReader<ChildStderr>>>,
+    errors: Vec<Diagnostic>,
+    /// Lines that are no messages.
+    rest: String,
 }
 
 /// A static library that a cell may link to, and means the same without.
@@ -55,6 +68,8 @@ pub struct Needs {
 pub enum Compiled {
     /// The object, and whether the source alone made it what it is: no file was included and no environment read.
     Object(PathBuf, bool),
+    /// What others can be compiled against is there, and the object is being made.
+    Known(Box<Compiling>),
     Errors(Vec<Diagnostic>),
     /// The cell was interrupted.
     Stopped,
@@ -96,6 +111,7 @@ pub const EDITION_OLDER: &str = "--edition=2021";
 const STACK: &str = "RUST_MIN_STACK";
 
 /// Starts rustc for a source yet to come, or for what follows `beginning`, which it reads at once. `by_rustc` has it link, too.
+/// What is compiled against a group's metadata, whose object is still being made, is a crate that rustc links to nothing.
 pub fn start(
     install: &Installation,
     dir: &Path,
@@ -108,7 +124,17 @@ pub fn start(
     let dep_info = object.with_extension("d");
     let begun = beginning.map(|_| object.with_extension("rs"));
     let mut command = command(install, dir, &id, needs, libraries, begun.as_deref());
-    let link = beginning.filter(|_| !by_rustc).and_then(|_| linked(install, dir, &object, needs, libraries));
+    let lld = install
+        .toolchain
+        .lld
+        .as_ref()
+        .filter(|_| !by_rustc && !needs.options.iter().any(|o| o.starts_with("--extern=")));
+    let early = needs.externs.iter().any(|(_, object)| is_metadata(object));
+    let exports = early.then(|| exported(dir)).transpose()?;
+    let link = lld.filter(|_| begun.is_some());
+    let link = link.and_then(|lld| linked(install, lld, dir, &object, needs, libraries, exports.as_deref()));
+    let metadata = lld.filter(|_| begun.is_none()).map(|_| object.with_extension(METADATA));
+    command.args(metadata.iter().map(|file| with("--emit=metadata=", file)));
     match &link {
         Some(link) => command.arg(with("--emit=obj=", &link.object)),
         None => command.arg(with("--emit=link=", &object)),
@@ -117,17 +143,47 @@ pub fn start(
     if let (Some(file), Some(beginning)) = (&begun, beginning) {
         std::fs::write(file, format!("{beginning}\ninclude!({SOURCE:?});\n"))?;
         // Two cells may declare types of one name, which the names of their crates tell apart.
-        command.args(["--crate-type=cdylib", &format!("--crate-name={}", crate_of(&file_name(&id)))]);
+        let kind = if early { "--crate-type=rlib" } else { "--crate-type=cdylib" };
+        command.args([kind, &format!("--crate-name={}", crate_of(&file_name(&id)))]);
     }
-    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, link, libraries: libraries.len() })
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, link, metadata, libraries: libraries.len() })
+}
+
+/// The function that a cell's statements are.
+pub const ENTRY: &str = "xlazy_cell";
+
+const METADATA: &str = "rmeta";
+
+fn is_metadata(object: &Path) -> bool {
+    object.extension().is_some_and(|e| e == METADATA)
+}
+
+/// Where the object is, or will be, that such a file tells of.
+pub fn object_of(file: &Path) -> PathBuf {
+    if is_metadata(file) { file.with_extension("so") } else { file.to_owned() }
+}
+
+/// The list of what a cell's object exports.
+fn exported(dir: &Path) -> std::io::Result<PathBuf> {
+    let list = dir.join("exported");
+    std::fs::write(&list, format!("{{ global: {ENTRY}; local: *; }};\n"))?;
+    Ok(list)
 }
 
 /// What links a cell's statements. What crates of others want to be linked to, rustc knows.
-fn linked(install: &Installation, dir: &Path, object: &Path, needs: &Needs, libraries: &[Library]) -> Option<Link> {
-    let lld = install.toolchain.lld.as_ref().filter(|_| !needs.options.iter().any(|o| o.starts_with("--extern=")))?;
-    let crates = needs.externs.iter().map(|(_, path)| path.as_path()).chain(needs.behind.iter().map(PathBuf::as_path));
+fn linked(
+    install: &Installation,
+    lld: &Lld,
+    dir: &Path,
+    object: &Path,
+    needs: &Needs,
+    libraries: &[Library],
+    exports: Option<&Path>,
+) -> Option<Link> {
+    let groups: Vec<PathBuf> = needs.externs.iter().map(|(_, file)| object_of(file)).collect();
+    let crates = groups.iter().map(PathBuf::as_path).chain(needs.behind.iter().map(PathBuf::as_path));
     let own = libraries.iter().map(|library| library.file.as_path()).chain(crates);
-    Link::new(lld, object, dir, &own.chain([install.runtime_so.as_path()]).collect::<Vec<_>>())
+    Link::new(lld, object, dir, &own.chain([install.runtime_so.as_path()]).collect::<Vec<_>>(), exports)
 }
 
 /// rustc with all that it is told whatever it makes of the source.
@@ -314,51 +370,86 @@ impl Warm {
     }
 
     /// Feeds it the source, or what it has not read of it, and waits for the object or the errors.
-    pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
+    pub fn compile(self, source: &str, at_work: &AtWork) -> Compiled {
+        self.feed(source, at_work).map_or(Compiled::Stopped, Compiling::object)
+    }
+
+    /// Feeds it the source, or what it has not read of it, unless the cell was interrupted.
+    pub fn feed(mut self, source: &str, at_work: &AtWork) -> Option<Compiling> {
         let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take());
         if !at_work.begin(self.child.id()) {
             self.discard();
-            return Compiled::Stopped;
+            return None;
         }
-        let mut link = self.link.take();
-        link.iter_mut().for_each(Link::begin);
+        self.link.iter_mut().for_each(Link::begin);
         // A compiler that died early closes its end; its status says more than the write's error.
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
-        let mut errors = Vec::new();
-        let mut rest = String::new();
-        let mut lines = stderr.map(|e| BufReader::new(e).lines()).into_iter().flatten();
-        for line in lines.by_ref().map_while(Result::ok) {
+        let said = stderr.map(|e| BufReader::new(e).lines());
+        Some(Compiling { warm: self, at_work: at_work.clone(), said, errors: Vec::new(), rest: String::new() })
+    }
+}
+
+impl Compiling {
+    /// Waits until it has made one of these; false when it ends without.
+    fn until(&mut self, made: &[&str]) -> bool {
+        for line in self.said.iter_mut().flatten().map_while(Result::ok) {
             match serde_json::from_str::<Value>(&line) {
-                Ok(said) if said["emit"] == "link" || said["emit"] == "obj" => {
-                    at_work.end();
-                    self.has_read();
-                    let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
-                        lines.for_each(drop);
-                        self.child.wait()
-                    });
-                    let alone = reads_only_the_source(&self.dep_info, 1 + usize::from(self.begun.is_some()));
-                    return match link.map_or(Ok(()), Link::link) {
-                        Ok(()) => Compiled::Object(self.object, alone),
-                        Err(what) => Compiled::Errors(vec![Diagnostic::of_linking(&what)]),
-                    };
+                Ok(said) if said["emit"].as_str().is_some_and(|emit| made.contains(&emit)) => return true,
+                Ok(said) if said.get("message").is_some() => {
+                    self.errors.push(Diagnostic::read(&said, &file_name(&self.warm.id)));
                 }
-                Ok(said) if said.get("message").is_some() => errors.push(Diagnostic::read(&said, &file_name(&self.id))),
                 Ok(_) => {}
-                Err(_) => rest += &format!("{line}\n"),
+                Err(_) => self.rest += &format!("{line}\n"),
             }
         }
-        drop(lines);
-        at_work.end();
-        self.has_read();
-        let status = match self.child.wait() {
+        false
+    }
+
+    /// Waits for what others can be compiled against, which it makes before the object; false when it ends without.
+    pub fn says_metadata(&mut self) -> bool {
+        self.until(&["metadata"])
+    }
+
+    /// The object that it makes, and what others are compiled against before that is there.
+    pub fn makes(&self) -> (PathBuf, PathBuf) {
+        let metadata = self.warm.metadata.as_ref().unwrap_or(&self.warm.object);
+        (self.warm.object.clone(), metadata.clone())
+    }
+
+    /// Starts what links it, now that all that it is linked to is there.
+    pub fn begin_to_link(&mut self) {
+        self.warm.link.iter_mut().for_each(Link::begin);
+    }
+
+    /// Waits for the object or the errors.
+    pub fn object(mut self) -> Compiled {
+        let made = self.until(&["link", "obj"]);
+        let Compiling { mut warm, at_work, said, mut errors, rest } = self;
+        at_work.end(warm.child.id());
+        warm.has_read();
+        let _ = warm.metadata.as_ref().map(std::fs::remove_file);
+        if made {
+            let (mut child, said) = (warm.child, said);
+            let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
+                said.into_iter().flatten().for_each(drop);
+                child.wait()
+            });
+            let alone = reads_only_the_source(&warm.dep_info, 1 + usize::from(warm.begun.is_some()));
+            return match warm.link.map_or(Ok(()), Link::link) {
+                Ok(()) => Compiled::Object(warm.object, alone),
+                Err(what) => Compiled::Errors(vec![Diagnostic::of_linking(&what)]),
+            };
+        }
+        drop(said);
+        let status = match warm.child.wait() {
             Ok(status) => status,
             Err(e) => return Compiled::Broken(e.to_string()),
         };
         if status.code().is_none() {
-            clean_up_after(&self.object);
+            clean_up_after(&warm.object);
         }
         // Written before the cell was found wrong, or before the interrupt.
-        let _ = std::fs::remove_file(&self.dep_info);
+        let _ = std::fs::remove_file(&warm.dep_info);
         errors.retain(|d| d.level.starts_with("error"));
         if at_work.is_stopped() {
             return Compiled::Stopped;

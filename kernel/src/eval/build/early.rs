@@ -1,0 +1,29 @@
+//! What becomes of the definitions of the cell at hand, whose statements are compiled while their object is still being made: rustc says
+//! what others have to know of a crate, its metadata, before it generates code. Where the rest fails after all, the cell is compiled
+//! again, one after the other, and told of as it is then.
+use crate::eval::toolchain::rustc::Compiling;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+#[derive(Default)]
+pub struct Early {
+    /// Statements follow, which can begin before the object is there.
+    pub wanted: bool,
+    pub group: Option<Unmade>,
+    pub failed: bool,
+}
+
+/// A definition group whose object is being made.
+pub struct Unmade {
+    pub name: String,
+    pub metadata: PathBuf,
+    pub compiling: Box<Compiling>,
+    pub links: Vec<String>,
+    pub keep: Option<(String, Value)>,
+}
+
+impl Early {
+    pub fn metadata(&self, crate_name: &str) -> Option<&Path> {
+        self.group.as_ref().filter(|g| g.name == crate_name).map(|g| &*g.metadata)
+    }
+}

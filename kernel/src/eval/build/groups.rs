@@ -1,0 +1,59 @@
+//! The objects of definition groups, made or still in the making.
+use super::compiler::Compiler;
+use super::early::Unmade;
+use crate::engine::Failure;
+use crate::eval::toolchain::rustc::{Compiled, Compiling};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+impl Compiler {
+    /// rustc has said what there is to know of a group, and goes on to make its object: where that will be.
+    pub(super) fn group_is_known(
+        &mut self,
+        name: &str,
+        compiling: Box<Compiling>,
+        links: Vec<String>,
+        keep: Option<(String, Value)>,
+    ) -> PathBuf {
+        let (object, metadata) = compiling.makes();
+        self.early.group = Some(Unmade { name: name.to_owned(), metadata, compiling, links, keep });
+        object
+    }
+
+    /// The object of the cell's definitions is there, or will never be.
+    pub(super) fn settle_group(&mut self) {
+        let Some(Unmade { name, compiling, links, keep, .. }) = self.early.group.take() else { return };
+        self.early.failed |= match compiling.object() {
+            Compiled::Object(object, alone) => {
+                self.group_is_made(&name, &object, links, keep.filter(|_| alone)).is_err()
+            }
+            _ => true,
+        };
+    }
+
+    /// Puts a group's object where cells find it, and into the cache if it may be kept.
+    pub(super) fn group_is_made(
+        &mut self,
+        name: &str,
+        object: &Path,
+        links: Vec<String>,
+        keep: Option<(String, Value)>,
+    ) -> Result<(), Failure> {
+        self.place_group(name, object, links, |_| Ok(()))?;
+        if let Some((key, head)) = keep {
+            self.keep(key, head, object.to_owned(), None);
+        }
+        Ok(())
+    }
+
+    pub(super) fn place_group(
+        &mut self,
+        name: &str,
+        object: &Path,
+        links: Vec<String>,
+        write: impl Fn(&Path) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let placed = write(object).and_then(|()| self.objects.add(name, object, links));
+        placed.map_err(|e| self.unwritten(object, &e))
+    }
+}
