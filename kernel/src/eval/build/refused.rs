@@ -142,6 +142,6 @@ pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>, ours: &Ours)
     }
     let line = text[at.start..].lines().next().unwrap_or_default();
     let line = &text[text[..at.start].rfind('\n').map_or(0, |end| end + 1)..at.start + line.len()];
-    let label = divided(line).unwrap_or(&label);
+    let label = divided(line).unwrap_or(label);
     Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
 }
