@@ -144,7 +144,7 @@ fn what_shows_itself_does_so_inside_of_others() {
                 && shown.plain().contains("a picture")
         );
     }
-    let plot = crate::display::Plot::new("losses").line("", &[1.0, 2.0]);
+    let plot = crate::display::Plot::new("losses").line("", [1.0, 2.0]);
     let shown = inside(&vec![Some(plot.clone()), None]);
     assert!(
         shown.get("text/html").unwrap().contains("<img ") && !shown.plain().contains("x_label"),
