@@ -319,6 +319,6 @@ pub(super) fn inside(t: &Tensor, table: bool) -> Inside {
 pub(super) fn numbers(t: &Tensor) -> (Shape, DType, Vec<f64>) {
     let ty = t.ty();
     let bytes = t.bytes(Cause::Display, Location::caller()).unwrap_or_else(|e| super::fail(e, t.location()));
-    let values = bytes.chunks_exact(ty.dtype.size()).map(|b| ty.dtype.read(b).as_f64()).collect();
+    let values = bytes.chunks_exact(ty.dtype.size()).map(|b| ty.dtype.number(b)).collect();
     (ty.shape, ty.dtype, values)
 }

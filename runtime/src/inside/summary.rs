@@ -31,7 +31,7 @@ impl Summary {
                 Summary::of_numbers(values.map(abs))
             }
             Category::Bool => Summary::of_numbers(bytes.iter().map(|&b| f64::from(b))),
-            Category::Int | Category::Float => Summary::of_numbers(values.map(|b| dtype.read(b).as_f64())),
+            Category::Int | Category::Float => Summary::of_numbers(values.map(|b| dtype.number(b))),
         }
     }
 

@@ -360,7 +360,7 @@ impl Tensor {
     #[track_caller]
     pub fn item(&self) -> f64 {
         match self.try_item(Location::caller()) {
-            Ok(v) => v.as_f64(),
+            Ok((dtype, bytes)) => dtype.number(&bytes),
             Err(e) => e.raise(),
         }
     }
@@ -369,21 +369,21 @@ impl Tensor {
     #[track_caller]
     pub fn item_i64(&self) -> i64 {
         match self.try_item(Location::caller()) {
-            Ok(Scalar::Float(v)) if self.dtype() == DType::U64 => {
-                refuse("item_i64", &[self], format!("{v} is no i64: `.to_vec::<u64>()` reads it as it is"))
-            }
-            Ok(v) => v.as_i64(),
+            Ok((dtype, bytes)) => i64::try_from(dtype.integer(&bytes)).unwrap_or_else(|_| {
+                let why = format!("{} is no i64: `.to_vec::<u64>()` reads it as it is", dtype.integer(&bytes));
+                refuse("item_i64", &[self], why)
+            }),
             Err(e) => e.raise(),
         }
     }
 
-    fn try_item(&self, at: &'static Location<'static>) -> Result<Scalar> {
+    fn try_item(&self, at: &'static Location<'static>) -> Result<(DType, Vec<u8>)> {
         let ty = self.ty();
         if ty.shape.numel() != 1 {
             let message = format!("needs a tensor of one element, this one has {}", ty.shape.numel());
             return Err(Error::Op { op: "item", operands: vec![ty.to_string()], message });
         }
-        Ok(ty.dtype.read(&self.bytes(Cause::Read, at)?))
+        Ok((ty.dtype, self.bytes(Cause::Read, at)?))
     }
 
     /// Runs all that is pending up to here and waits until this tensor's value is on the device.

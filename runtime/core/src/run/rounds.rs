@@ -16,7 +16,8 @@ struct Line {
     until: u64,
     /// It needs what was run for a read before.
     needs: bool,
-    /// How many times, one after the other, it did, and had to be compiled.
+    /// How many times, one after the other, it did, and had to be compiled; of an optimizer's, how often it has stepped before with
+    /// nothing run since.
     again: u8,
     /// It ends rounds.
     ends: bool,
@@ -28,8 +29,10 @@ fn lines() -> MutexGuard<'static, HashMap<Place, Line>> {
     LINES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nodes from which on several steps are too much for one program: XLA takes seconds for it, and longer for each more.
+/// Nodes from which on many steps are too much for one program: XLA takes seconds for it, and longer for each more. Few steps may be
+/// meant to be one, up to four times as many.
 const MUCH: u64 = 1000;
+const MANY: u8 = 4;
 
 /// Whether what a line is about to read, of pending nodes, is to be run with all that is pending.
 pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
@@ -59,7 +62,9 @@ pub(super) fn step_ends(at: Place, barrier: u64) -> bool {
     let now = graph().last_seq();
     let mut lines = lines();
     let line = lines.entry(at).or_default();
-    line.ends |= line.until > barrier && now - barrier > MUCH;
+    line.again = if line.until > barrier { line.again.saturating_add(1) } else { 0 };
+    let most = if line.again < MANY - 1 { 4 * MUCH } else { MUCH };
+    line.ends |= line.again > 0 && now - barrier > most;
     line.until = now;
     line.ends
 }

@@ -221,7 +221,8 @@ impl DType {
         if self.is_differentiable() { self } else { F32 }
     }
 
-    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ is the nearest float.
+    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ comes as its bits, see
+    /// [`DType::integer`].
     pub fn read(self, bytes: &[u8]) -> Scalar {
         self.format().read(bytes)
     }
@@ -229,6 +230,14 @@ impl DType {
     /// An integer's value from its bytes, whatever its size.
     pub fn integer(self, bytes: &[u8]) -> i128 {
         self.format().integer(bytes)
+    }
+
+    /// An element's value as the nearest float, whatever its size; of a complex number the real part.
+    pub fn number(self, bytes: &[u8]) -> f64 {
+        match self.format() {
+            Format::Unsigned(_) => self.integer(bytes) as f64,
+            _ => self.read(bytes).as_f64(),
+        }
     }
 
     /// Appends a number as an element: floats to the nearest (ties to even), integers cut to their size.

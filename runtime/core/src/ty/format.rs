@@ -68,12 +68,13 @@ impl Format {
         }
     }
 
-    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ is the nearest float.
+    /// One element's value from its bytes; of a complex number the real part. An integer beyond 2⁶³ comes as its bits, see
+    /// [`Format::integer`].
     pub fn read(self, bytes: &[u8]) -> Scalar {
         let bits = self.bits_in(bytes);
         match self {
             Flag => Scalar::Bool(bits != 0),
-            Unsigned(_) => i64::try_from(bits).map_or(Scalar::Float(bits as f64), Scalar::Int),
+            Unsigned(_) => Scalar::Int(bits as i64),
             Signed(n) => Scalar::Int((bits << (64 - n)) as i64 >> (64 - n)),
             Float(exponent, fraction) | Complex(exponent, fraction) => {
                 Scalar::Float(float_of(bits, exponent, fraction))
