@@ -193,7 +193,7 @@ fn cell(found: Found) -> Vec<Check> {
 /// Each plugin is loaded by a session process of its own: one that aborts takes nothing else along.
 fn plugins_load(found: Found) -> Vec<Check> {
     let Ok(installation) = found else { return Vec::new() };
-    let plugins = plugins::installed(&installation.plugins_dir);
+    let plugins = plugins::installed(installation);
     if plugins.is_empty() {
         let found = format!("no plugin in {}", installation.plugins_dir.display());
         return vec![Check::new("plugin", Status::Fail, found, "xlazy plugins install cpu")];

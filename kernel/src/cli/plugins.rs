@@ -92,10 +92,10 @@ pub struct Plugin {
     pub library: PathBuf,
 }
 
-/// The plugins below a folder, by name: each has a folder of its own, with the PJRT library beside what it needs. A CPU plugin that
-/// the environment names comes before what lies there.
-pub fn installed(plugins: &Path) -> Vec<Plugin> {
-    let folders = fs::read_dir(plugins).into_iter().flatten().flatten();
+/// The plugins of an installation, by name: each has a folder of its own, with the PJRT library beside what it needs. A CPU plugin that
+/// is named, or lies elsewhere, comes before what lies there.
+pub fn installed(installation: &Installation) -> Vec<Plugin> {
+    let folders = fs::read_dir(&installation.plugins_dir).into_iter().flatten().flatten();
     let mut found: Vec<Plugin> = folders
         .filter_map(|folder| {
             let name = folder.file_name().to_string_lossy().into_owned();
@@ -110,7 +110,7 @@ pub fn installed(plugins: &Path) -> Vec<Plugin> {
             Some(Plugin { name, library })
         })
         .collect();
-    if let Some(library) = std::env::var_os("XLAZY_CPU_PLUGIN").map(PathBuf::from) {
+    if let Some(library) = installation.cpu_plugin() {
         found.retain(|p| p.name != "cpu");
         found.push(Plugin { name: "cpu".into(), library });
     }
@@ -132,7 +132,7 @@ struct Listed {
 }
 
 fn list(installation: &Installation, as_json: bool) {
-    let mut all: Vec<Listed> = installed(&installation.plugins_dir)
+    let mut all: Vec<Listed> = installed(installation)
         .into_iter()
         .map(|p| Listed { version: version(&p.library), name: p.name, library: p.library, from: "xlazy".into() })
         .collect();

@@ -100,17 +100,20 @@ impl Installation {
         command
     }
 
-    /// What tells a session where plugins are: those that were fetched, and the one for CPUs that pip has put beside xlazy, unless
-    /// another is named.
+    /// What tells a session where plugins are.
     pub fn plugins(&self) -> Vec<(&'static str, PathBuf)> {
-        let mut told = vec![("XLAZY_PLUGIN_DIR", self.plugins_dir.clone())];
-        let beside =
-            self.packages.iter().map(|p| p.join("fastatomstruct_xla_cpu/libpjrt_cpu.so")).find(|p| p.is_file());
-        let named = std::env::var_os("XLAZY_CPU_PLUGIN").is_some_and(|named| !named.is_empty());
-        if !named && !self.plugins_dir.join("cpu/libpjrt_cpu.so").is_file() {
-            told.extend(beside.map(|plugin| ("XLAZY_CPU_PLUGIN", plugin)));
-        }
-        told
+        let cpu = self.cpu_plugin().map(|plugin| ("XLAZY_CPU_PLUGIN", plugin));
+        [("XLAZY_PLUGIN_DIR", self.plugins_dir.clone())].into_iter().chain(cpu).collect()
+    }
+
+    /// The plugin for CPUs that is named, or that pip has put beside xlazy where none was fetched.
+    pub fn cpu_plugin(&self) -> Option<PathBuf> {
+        let named = std::env::var_os("XLAZY_CPU_PLUGIN").filter(|named| !named.is_empty()).map(PathBuf::from);
+        let beside = || {
+            let packages = self.packages.as_ref().filter(|_| !self.plugins_dir.join("cpu/libpjrt_cpu.so").is_file())?;
+            Some(packages.join("fastatomstruct_xla_cpu/libpjrt_cpu.so")).filter(|plugin| plugin.is_file())
+        };
+        named.or_else(beside)
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         .or_else(|| after_ended(e))
         .or_else(|| never_synced(e))
         .or_else(|| ran_again(e))
-        .or_else(|| picked_up(e))
+        // What ends a round has all that is pending, and picks nothing up.
+        .or_else(|| picked_up(e).filter(|_| !e.new.cause.ends_rounds()))
 }
 
 /// A read or a step that ends the rounds of its loop, since nothing else does: what there was of earlier rounds, then each round by
