@@ -23,13 +23,15 @@ impl Unrolled {
     pub(super) fn sentence(&self) -> String {
         let Unrolled { at, rounds, ops, carried, training, ended, grows } = self;
         if let Some(cause) = ended {
+            let steps = *cause == Cause::UnendedSteps;
             return format!(
-                "{}, {} each, are one program, since nothing ends them: the {} at {} does from now on, with all that is pending. \
+                "{}, {} each, are one program, since nothing ends them: the {} at {} does{}, with all that is pending. \
                  `sync()` at the end of each round{} compiles one round, which serves them all.",
                 count(*rounds, "round"),
                 count(*ops, "op"),
-                if *cause == Cause::UnendedSteps { "step" } else { "read" },
+                if steps { "step" } else { "read" },
                 location(at),
+                if steps { ", whenever they are many" } else { " from now on" },
                 if *training { ", or `optimizer_step(&mut opt)` in place of `opt.step()`," } else { "" }
             );
         }

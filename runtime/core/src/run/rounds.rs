@@ -1,8 +1,9 @@
-//! Loops whose rounds nothing ends. Two kinds of lines end them, as a barrier would, and do so from then on:
+//! Loops whose rounds nothing ends. Two kinds of lines end them, as a barrier would:
 //!
 //! - One that reads again, and needs what was changed in place before it read last, has not run since and has been changed once
 //!   more: it would run all earlier rounds again, and more of them each time. Or one whose last two reads had to be compiled, and needed
 //!   what was there and was run for a read before: it would compile and run that again for each value.
+//!   Such a line does so from then on.
 //! - One where an optimizer steps, once what is pending has become much: XLA would compile all steps as one program.
 use crate::ir::{Graph, Node, NodeId, READ, graph};
 use crate::text::Place;
@@ -64,9 +65,8 @@ pub(super) fn step_ends(at: Place, barrier: u64) -> bool {
     let line = lines.entry(at).or_default();
     line.again = if line.until > barrier { line.again.saturating_add(1) } else { 0 };
     let most = if line.again < MANY - 1 { 4 * MUCH } else { MUCH };
-    line.ends |= line.again > 0 && now - barrier > most;
     line.until = now;
-    line.ends
+    line.again > 0 && now - barrier > most
 }
 
 /// Whether it is one of the later values of a tensor that is changed in place.

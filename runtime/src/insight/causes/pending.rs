@@ -41,18 +41,25 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
             0 => (", of several rounds".to_owned(), "runs earlier rounds".to_owned()),
             n => (from_before(n), format!("needs {} of earlier rounds", count(n, "op"))),
         };
-        let from_now_on = "the line ends each round from now on, with all that is pending";
-        let was = match e.new.cause {
-            Cause::UnendedSteps => "nothing was synced for several steps, which are one program".to_owned(),
-            _ => format!("nothing was synced since the last read, and this {needs} again"),
+        let fix = match e.new.cause {
+            Cause::UnendedSteps => {
+                "nothing was synced for many steps: the line runs what is pending, so that they are no longer"
+                    .to_owned()
+            }
+            _ => format!(
+                "nothing was synced since the last read, and this {needs} again: the line ends each round from now on, with all that is \
+                 pending"
+            ),
         };
-        (ops + &behind, format!("{was}: {from_now_on}"))
+        (ops + &behind, fix)
     } else {
-        let what = if e.new.cause == Cause::UnendedSteps { "step" } else { "read" };
-        let fix = format!(
-            "the {what} ends each round, since nothing else does, and this is one round by itself: expected once"
-        );
-        (ops, fix)
+        let fix = match e.new.cause {
+            Cause::UnendedSteps => {
+                "the step runs what many rounds have left pending, since nothing else does: expected once"
+            }
+            _ => "the read ends each round, since nothing else does, and this is one round by itself: expected once",
+        };
+        (ops, fix.to_owned())
     };
     let end = end(e.new);
     let fix =
