@@ -125,8 +125,7 @@ struct Rows<'v, 't> {
 impl<'v, 't> Rows<'v, 't> {
     /// What a row is made of: fields of a struct, elements of a tuple, or numbers.
     fn of(values: &[&'v Value<'t>]) -> Option<Rows<'v, 't>> {
-        let more = matches!(values.last(), Some(Value::Rest));
-        let values = &values[..values.len() - usize::from(more)];
+        let (values, more) = but_for_rest(values, |v| **v == Value::Rest);
         let first = values.first()?;
         let fields = |v: &Value<'t>| match v {
             Value::Struct(name, fields) => Some((*name, fields.iter().map(|f| f.0).collect::<Vec<_>>())),
@@ -275,13 +274,14 @@ impl<'t> Value<'t> {
 
     /// How many elements a collection has.
     fn size(&self) -> Option<String> {
-        let (all, last) = match self {
-            Value::List(_, items) | Value::Set(items) => (items.len(), items.last()),
-            Value::Map(entries) => (entries.len(), entries.last().map(|(key, _)| key)),
-            _ => return None,
-        };
-        let more = matches!(last, Some(Value::Rest));
-        Some(format!("{}{}", if more { "more than " } else { "" }, count(all - usize::from(more), "element")))
+        fn counted<T>((whole, more): (&[T], bool)) -> String {
+            format!("{}{}", if more { "more than " } else { "" }, count(whole.len(), "element"))
+        }
+        match self {
+            Value::List(_, items) | Value::Set(items) => Some(counted(but_for_rest(items, |v| *v == Value::Rest))),
+            Value::Map(entries) => Some(counted(but_for_rest(entries, |(key, _)| *key == Value::Rest))),
+            _ => None,
+        }
     }
 
     /// Arrays of one length under the name `columns`, as Arrow's record batches have them, with their names.
@@ -318,8 +318,8 @@ impl Page<'_> {
             Value::Map(entries) if !entries.is_empty() => {
                 let values: Vec<&Value> = entries.iter().map(|(_, v)| v).collect();
                 let mut rows = Rows::of(&values).unwrap_or_else(|| {
-                    let more = matches!(values.last(), Some(Value::Rest));
-                    let rows = values[..values.len() - usize::from(more)].iter().map(|v| vec![Some(*v)]).collect();
+                    let (values, more) = but_for_rest(&values, |v| **v == Value::Rest);
+                    let rows = values.iter().map(|v| vec![Some(*v)]).collect();
                     Rows { heads: vec!["value".to_owned()], rows, labels: None, more }
                 });
                 rows.heads.insert(0, "key".to_owned());
@@ -428,6 +428,14 @@ impl Page<'_> {
         }
         let name = if name.is_empty() { String::new() } else { format!("<div>{}</div>", escape_html(name)) };
         format!("{name}{}", table.html())
+    }
+}
+
+/// All but what stands for those that were cut off, and whether there are such.
+fn but_for_rest<T>(all: &[T], is_rest: impl Fn(&T) -> bool) -> (&[T], bool) {
+    match all.split_last() {
+        Some((last, whole)) if is_rest(last) => (whole, true),
+        _ => (all, false),
     }
 }
 

@@ -191,7 +191,7 @@ pub struct Unrolled {
     pub carried: bool,
     /// Each round ends in a step of an optimizer, which nobody has run.
     pub training: bool,
-    /// From now on the read or the step at `at` ends each round, since nothing else does.
+    /// The read at `at` ends each round from now on, since nothing else does, or the step there does whenever rounds are many.
     pub ended: Option<Cause>,
     /// What is longer in each round: its type in the first and in the last.
     pub grows: Option<[TypeRef; 2]>,

@@ -139,13 +139,14 @@ fn built_beside(exe: &Path) -> Option<PathBuf> {
 
 impl Tree {
     fn open(&self) -> Result<Installation, String> {
+        let packages = if let Tree::Installed(home) = self { packages(home) } else { None };
         let (session_exe, runtime_so, deps_dir, plugins_dir, known) = match self {
             Tree::Installed(home) => (
                 home.join("bin/xlazy-session"),
                 home.join("lib/libxlazy.so"),
                 home.join("lib/deps"),
                 // What is fetched outlives a package's next version, and does not belong into its folder.
-                packages(home).and_then(|_| home::home()).as_ref().unwrap_or(home).join("plugins"),
+                packages.as_ref().and_then(|_| home::home()).as_ref().unwrap_or(home).join("plugins"),
                 read_toolchain(home),
             ),
             Tree::Built(dir) => (
@@ -170,7 +171,7 @@ impl Tree {
             runtime_so,
             deps_dir,
             plugins_dir,
-            packages: if let Tree::Installed(home) = self { packages(home) } else { None },
+            packages,
             toolchain,
             cell_cache: home::cell_cache(),
             program_cache: home::program_cache(),

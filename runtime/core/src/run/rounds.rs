@@ -53,7 +53,7 @@ pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
 /// A line has read by itself, by a program that had to be compiled, or not.
 pub(super) fn has_read(at: Place, compiled: bool) {
     if let Some(line) = lines().get_mut(at) {
-        line.again = if compiled && line.needs { line.again + 1 } else { 0 };
+        line.again = if compiled && line.needs { line.again.saturating_add(1) } else { 0 };
     }
 }
 

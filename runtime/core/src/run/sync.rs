@@ -50,7 +50,7 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
     run_all(by, cause, at)
 }
 
-/// An optimizer has stepped at that line: all that is pending runs where steps have become many, and from then on.
+/// An optimizer has stepped at that line: all that is pending runs where the steps in it have become many.
 pub fn step(by: &'static dyn Witness, at: Place) -> Result<Option<SyncEvent>> {
     if rank().is_some() || !step_ends(at, BARRIER.load(Ordering::Relaxed)) {
         return Ok(None);
