@@ -30,8 +30,10 @@ fn cells_are_measured_over_the_protocol() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let cells = report["xlazy"]["cells"].as_array().expect("cells");
-    assert_eq!(cells.len(), 9);
-    assert_eq!((&cells[8]["cell"], &cells[8]["cells"]), (&json!("lessons"), &json!(3)));
+    assert_eq!(cells.len(), 10);
+    for (cell, name) in cells[8..].iter().zip(["lessons", "lessons, rustc"]) {
+        assert_eq!((&cell["cell"], &cell["cells"]), (&json!(name), &json!(3)));
+    }
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(said.contains("one.ipynb from cell 4 on: ") && said.contains("missing"), "{said}");
     for cell in cells {

@@ -6,7 +6,7 @@ mod lessons;
 use super::options::{json_flag, rounds};
 use super::report::say;
 use clap::{Arg, ArgMatches};
-use client::{Kernel, PAUSE};
+use client::{Kernel, PAUSE, Took};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,9 +80,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
     }
     measured[0].extend(after_types(&exe, rounds)?);
     match lessons::measure(&exe, notebooks) {
-        Ok([mut new, mut again]) => measured[0].push(
-            json!({ "cell": "lessons", "cells": new.len(), "new": summary(&mut new), "again": summary(&mut again) }),
-        ),
+        Ok(times) => {
+            let of = |name: &str, ms: fn(&Took) -> f64| {
+                let [new, again] = times.each_ref().map(|all| summary(&mut all.iter().map(ms).collect::<Vec<_>>()));
+                json!({ "cell": name, "cells": times[0].len(), "new": new, "again": again })
+            };
+            measured[0].extend([of("lessons", |t| t.ms), of("lessons, rustc", |t| t.compiling)]);
+        }
         Err(why) => eprintln!("left out, the lessons: {why}"),
     }
     let mut report = serde_json::Map::new();

@@ -12,7 +12,7 @@ use xlazy_core::mesh::Sharding;
 use xlazy_core::options::Options;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
-use xlazy_core::text::{self, Source, binding, identity};
+use xlazy_core::text::{self, Source, binding, identity, receiver};
 use xlazy_core::ty::{Type, TypeRef};
 
 /// A parameter of a program, with the line that made its value and when.
@@ -540,6 +540,13 @@ impl Record {
     /// Whether an optimizer takes a step in it.
     pub fn stepped(&self) -> bool {
         self.cause == Cause::OptimizerStep || self.derived.contains(&Some(Derived::Update))
+    }
+
+    /// The name of the one optimizer that steps in it, where the line says so: `opt` for `opt.step()`.
+    pub fn optimizer(&self) -> Option<String> {
+        let mut lines = self.steps.iter().zip(self.derived.iter()).filter(|(_, d)| **d == Some(Derived::Update));
+        let at = lines.next()?.0.at;
+        lines.all(|(s, _)| same_place(s.at, at)).then(|| receiver(at)).flatten()
     }
 
     pub fn is_read(&self) -> bool {

@@ -347,13 +347,14 @@ impl Compilation {
 }
 
 fn unrolled(of: &Unrolled) -> Value {
-    let Unrolled { at, rounds, ops, carried, training, ended, grows } = of;
+    let Unrolled { at, rounds, ops, carried, training, optimizer, ended, grows } = of;
     json!({
         "at": place(at),
         "rounds": rounds,
         "ops": ops,
         "carried": carried,
         "training": training,
+        "optimizer": optimizer,
         "ended": ended.is_some(),
         "grows": grows.map(|types| types.map(|ty| ty.to_string()).to_vec()),
         "sentence": of.sentence(),

@@ -191,6 +191,8 @@ pub struct Unrolled {
     pub carried: bool,
     /// Each round ends in a step of an optimizer, which nobody has run.
     pub training: bool,
+    /// The optimizer's name, where the line that steps says so.
+    pub optimizer: Option<String>,
     /// The read at `at` ends each round from now on, since nothing else does, or the step there does whenever rounds are many.
     pub ended: Option<Cause>,
     /// What is longer in each round: its type in the first and in the last.

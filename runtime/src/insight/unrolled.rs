@@ -21,26 +21,35 @@ const PERIODS: usize = 16;
 
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
-        let Unrolled { at, rounds, ops, carried, training, ended, grows } = self;
+        let Unrolled { at, rounds, ops, carried, training, optimizer, ended, grows } = self;
+        let steps = |o: &String| format!("`optimizer_step(&mut {o})` in place of `{o}.step()`");
         if let Some(cause) = ended {
-            let steps = *cause == Cause::UnendedSteps;
+            let by_steps = *cause == Cause::UnendedSteps;
+            let instead = optimizer.as_ref().map_or(String::new(), |o| format!(", or {},", steps(o)));
             return format!(
                 "{}, {} each, are one program, since nothing ends them: the {} at {} does{}, with all that is pending. \
-                 `sync()` at the end of each round{} compiles one round, which serves them all.",
+                 `sync()` at the end of each round{} compiles one round, which serves {}.",
                 count(*rounds, "round"),
                 count(*ops, "op"),
-                if steps { "step" } else { "read" },
+                if by_steps { "step" } else { "read" },
                 location(at),
-                if steps { ", whenever they are many" } else { " from now on" },
-                if *training { ", or `optimizer_step(&mut opt)` in place of `opt.step()`," } else { "" }
+                if by_steps { ", whenever they are many" } else { " from now on" },
+                instead,
+                match grows {
+                    Some([first, last]) => format!(
+                        "all of its size (what is {first} in the first is {last} in the last: give it the largest, written at a position and \
+                         masked)"
+                    ),
+                    None => "them all".into(),
+                }
             );
         }
         if *training {
             return format!(
-                "{rounds} steps of training at {}, {} each, are one program: `optimizer_step(&mut opt)` in place of `opt.step()`, or \
-                 `sync()` behind it, compiles one step, which serves them all.",
+                "{rounds} steps of training at {}, {} each, are one program: {} compiles one step, which serves them all.",
                 location(at),
-                count(*ops, "op")
+                count(*ops, "op"),
+                optimizer.as_ref().map_or("`sync()` behind it".into(), |o| steps(o) + ", or `sync()` behind it,")
             );
         }
         if let Some([first, last]) = grows {
@@ -87,9 +96,20 @@ fn ended(record: &Record) -> Unrolled {
         ops: record.steps.len() / rounds,
         carried: true,
         training: record.stepped(),
+        optimizer: record.optimizer(),
         ended: Some(record.cause),
-        grows: None,
+        grows: grown(record, rounds),
     }
+}
+
+/// What a line gives once in each of so many rounds, larger in each: in the first and in the last.
+fn grown(record: &Record, rounds: usize) -> Option<[TypeRef; 2]> {
+    let mut types: HashMap<u64, Vec<TypeRef>> = HashMap::new();
+    for (token, step) in record.tokens().iter().zip(record.steps.iter()) {
+        types.entry(*token).or_default().push(step.ty);
+    }
+    let all = record.tokens().iter().map(|token| &types[token]).filter(|all| all.len() == rounds);
+    all.filter(|all| all.windows(2).all(|w| longer(&w[0], &w[1]))).map(|all| [all[0], all[all.len() - 1]]).next()
 }
 
 /// What optimizers' steps do stands together, between what passes of the model record.
@@ -98,7 +118,16 @@ fn training(record: &Record) -> Option<Unrolled> {
     let (last, rounds) = (steps.last()?, steps.len());
     let at = Spot::from(record.steps[*last].at);
     let ops = record.steps.len() / rounds;
-    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: None, grows: None })
+    (rounds >= STEPS).then_some(Unrolled {
+        at,
+        rounds,
+        ops,
+        carried: true,
+        training: true,
+        optimizer: record.optimizer(),
+        ended: None,
+        grows: None,
+    })
 }
 
 /// Where optimizers' steps begin, of the line that steps last: an optimizer each for two models makes half as many.
@@ -158,6 +187,7 @@ fn rounds(record: &Record) -> Option<Unrolled> {
         ops: period,
         carried,
         training: false,
+        optimizer: None,
         ended: None,
         grows,
     })
@@ -165,15 +195,15 @@ fn rounds(record: &Record) -> Option<Unrolled> {
 
 /// What is longer in each round than in the one before, in the first and in the last.
 fn grows(record: &Record, own: &[usize], (period, run): &(usize, Range<usize>)) -> Option<[TypeRef; 2]> {
-    let longer = |a: &TypeRef, b: &TypeRef| {
-        let one = |d: usize| a.shape[d] < b.shape[d];
-        a.shape.len() == b.shape.len() && (0..a.shape.len()).any(one)
-    };
     (0..*period).find_map(|offset| {
         let types: Vec<TypeRef> =
             run.clone().skip(offset).step_by(*period).map(|place| record.steps[own[place]].ty).collect();
         types.windows(2).all(|w| longer(&w[0], &w[1])).then(|| [types[0], types[types.len() - 1]])
     })
+}
+
+fn longer(a: &TypeRef, b: &TypeRef) -> bool {
+    a.shape.len() == b.shape.len() && (0..a.shape.len()).any(|d| a.shape[d] < b.shape[d])
 }
 
 /// The loop around the lines of a round, or around the call that leads there.

@@ -76,7 +76,7 @@ impl Text {
             facts.functions.push(Function { name: name.clone(), of: None, closure: false, range: rows(*from, *to) });
         }
         for &(from, to) in &self.loops {
-            facts.loops.push(Loop { kind: LoopKind::For, head: one(from), body: rows(from + 1, to) });
+            facts.loops.push(Loop { kind: LoopKind::For, head: one(from), body: rows(from + 1, to), changes: vec![] });
         }
         for &(row, end) in &self.conditions {
             let text = &self.rows[row];

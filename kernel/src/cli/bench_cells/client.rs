@@ -28,6 +28,15 @@ pub struct Kernel {
     pub start_ms: u64,
 }
 
+/// How long a cell took.
+pub struct Took {
+    /// From the request to `idle`.
+    pub ms: f64,
+    /// What of it rustc took; all of it where the cell does nothing with tensors.
+    pub compiling: f64,
+    pub failure: Option<String>,
+}
+
 impl Kernel {
     pub fn ours(exe: &Path) -> Result<Kernel, String> {
         Kernel::start("xlazy", Command::new(exe).arg("kernel"))
@@ -100,13 +109,15 @@ impl Kernel {
     /// Milliseconds from the request to `idle`. A cell that fails is an error: its time would mean nothing.
     pub fn execute(&mut self, code: &str) -> Result<f64, String> {
         match self.attempt(code) {
-            Ok((ms, None)) => Ok(ms),
-            Ok((_, Some(failure))) | Err(failure) => Err(format!("{}: `{code}`: {failure}", self.name)),
+            Ok(Took { ms, failure: None, .. }) => Ok(ms),
+            Ok(Took { failure: Some(failure), .. }) | Err(failure) => {
+                Err(format!("{}: `{code}`: {failure}", self.name))
+            }
         }
     }
 
-    /// As [`Kernel::execute`], of a cell that may fail: its time, and how it failed.
-    pub fn attempt(&mut self, code: &str) -> Result<(f64, Option<String>), String> {
+    /// As [`Kernel::execute`], of a cell that may fail.
+    pub fn attempt(&mut self, code: &str) -> Result<Took, String> {
         let text = |e: io::Error| e.to_string();
         let content = json!({
             "code": code, "silent": false, "store_history": true, "user_expressions": {}, "allow_stdin": false,
@@ -114,19 +125,19 @@ impl Kernel {
         });
         let begin = Instant::now();
         let id = self.send("execute_request", &content).map_err(text)?;
-        let mut failure = None;
+        let (mut failure, mut footer) = (None, None);
         loop {
             let (kind, parent, content) = receive(&mut self.iopub).map_err(text)?;
             match (&*kind, content["execution_state"].as_str()) {
                 _ if parent != id => {}
                 ("error", _) => failure = Some(content["evalue"].to_string()),
                 ("status", Some("idle")) => break,
-                _ => {}
+                _ => footer = content["data"]["text/plain"].as_str().and_then(rustc_ms).or(footer),
             }
         }
         let ms = begin.elapsed().as_secs_f64() * 1e3;
         while receive(&mut self.shell).map_err(text)?.0 != "execute_reply" {}
-        Ok((ms, failure))
+        Ok(Took { ms, compiling: footer.unwrap_or(ms), failure })
     }
 
     /// MB by process (the kernel, what it started, the waiting compiler): PSS, and what of it is no copy of a file, so that
@@ -147,6 +158,15 @@ impl Kernel {
         children(self.child.id()).into_iter().for_each(&mut add);
         out.map(Value::Object)
     }
+}
+
+/// What the line under a cell says of its compilation.
+fn rustc_ms(line: &str) -> Option<f64> {
+    let mut words = line.strip_prefix("rustc ")?.split_whitespace();
+    let number: f64 = words.next()?.replace(',', "").parse().ok()?;
+    let unit = words.next()?;
+    let ms = [("µs", 1e-3), ("ms", 1.0), ("s", 1e3)].iter().find(|known| known.0 == unit)?.1;
+    Some(number * ms)
 }
 
 fn children(parent: u32) -> Vec<u32> {
@@ -222,4 +242,17 @@ fn receive(stream: &mut TcpStream) -> io::Result<(String, String, Value)> {
         |i: usize| -> Value { frames.get(start + i).and_then(|f| serde_json::from_slice(f).ok()).unwrap_or_default() };
     let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
     Ok((text(&part(2)["msg_type"]), text(&part(3)["msg_id"]), part(5)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rustc_ms;
+
+    #[test]
+    fn the_line_under_a_cell_says_what_rustc_took() {
+        let ms =
+            ["rustc 52 ms · traced in 20 µs", "rustc 1.2 s · nothing ran", "rustc 500 µs · ran 1 in 2 ms", "52 ms"]
+                .map(rustc_ms);
+        assert_eq!(ms, [Some(52.0), Some(1200.0), Some(0.5), None]);
+    }
 }

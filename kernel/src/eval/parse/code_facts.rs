@@ -1,9 +1,12 @@
 //! What the session is to know of the user's code, from its syntax tree: what is called where, what gets which name, loops,
 //! what decides what runs, and where values go.
+mod changes;
+
 use super::checks::Condition;
 use super::syntax::{PatternNames as Names, assigns, bytes, plain};
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::Fact;
+use changes::Changes;
 use proc_macro2::Span;
 use std::ops::Range;
 use syn::parse::Parser;
@@ -144,8 +147,13 @@ impl<'t> Syntax<'t> {
         self.add('F', vec![self.range(whole)], words.into_iter().chain([kind.to_owned()]).collect());
     }
 
-    fn looped(&mut self, head: Span, body: Span, kind: &str) {
-        self.add('L', vec![self.range(head), self.range(body)], vec![kind.to_owned()]);
+    fn changes(&self) -> Changes<'t> {
+        Changes::new(self.text, self.base)
+    }
+
+    fn looped(&mut self, head: Span, body: Range<usize>, kind: &str, changes: Changes) {
+        let words = std::iter::once(kind.to_owned()).chain(changes.names).collect();
+        self.add('L', vec![self.range(head), body], words);
     }
 
     fn guard(&mut self, condition: Span, guarded: Range<usize>, branch: &str) {
@@ -362,9 +370,9 @@ impl<'ast> Visit<'ast> for Syntax<'_> {
     }
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
         let body = self.range(e.body.span());
-        let head = self.range(e.cond.span());
         // What it goes on for is asked in each round.
-        self.add('L', vec![head.clone(), head.start..body.end], vec!["while".into()]);
+        let round = self.range(e.cond.span()).start..body.end;
+        self.looped(e.cond.span(), round, "while", self.changes().of_block(&e.body).of_condition(&e.cond));
         self.guard(e.cond.span(), body, "then");
         self.going(Goes::nowhere(), |s| {
             s.visit_expr(&e.cond);
@@ -372,14 +380,16 @@ impl<'ast> Visit<'ast> for Syntax<'_> {
         });
     }
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
-        self.looped(e.expr.span(), e.body.span(), "for");
+        let body = self.range(e.body.span());
+        self.looped(e.expr.span(), body, "for", self.changes().of_pattern(&e.pat).of_block(&e.body));
         self.going(Goes::nowhere(), |s| {
             s.visit_expr(&e.expr);
             s.visit_block(&e.body);
         });
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
-        self.looped(e.loop_token.span, e.body.span(), "loop");
+        let body = self.range(e.body.span());
+        self.looped(e.loop_token.span, body, "loop", self.changes().of_block(&e.body));
         self.going(Goes::nowhere(), |s| s.visit_block(&e.body));
     }
     fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
@@ -423,7 +433,8 @@ impl<'ast> Visit<'ast> for Syntax<'_> {
         let name = e.method.to_string();
         if FOR_EACH.contains(&&*name) {
             for closure in e.args.iter().filter_map(ends_in) {
-                self.looped(e.method.span(), closure.body.span(), "closure");
+                let body = self.range(closure.body.span());
+                self.looped(e.method.span(), body, "closure", self.changes().of_closure(closure));
             }
         }
         self.call(e.method.span(), name);

@@ -2,7 +2,9 @@
 use super::checks::are_on;
 use super::witness::LeafOrigin;
 use crate::emit::Checked;
-use crate::ir::{Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program};
+use crate::ir::{
+    Cut, LEAF, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program,
+};
 use crate::options::Options;
 use crate::text::Source;
 use std::collections::HashMap;
@@ -53,7 +55,7 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
                 seq: node.seq,
                 lineage: node.lineage,
                 bucketed: !node.buckets().is_empty(),
-                parameter: node.flags & REQUIRES_GRAD != 0,
+                parameter: node.flags & REQUIRES_GRAD != 0 && node.flags & LEAF != 0,
                 sharding: split.and_then(|mesh| leaf.sharding(mesh)),
                 data,
             }

@@ -100,6 +100,15 @@ pub struct Loop {
     /// What it goes through, what it goes on for, or the method that runs a closure.
     pub head: Range<Point>,
     pub body: Range<Point>,
+    /// Names of what a round may change.
+    pub changes: Vec<String>,
+}
+
+impl Loop {
+    fn fact(&self, file: &Arc<str>) -> LoopFact {
+        let [head, body, end] = [self.head.start, self.body.start, self.body.end].map(|p| Spot::new(file, p));
+        LoopFact { kind: self.kind, head, body, end }
+    }
 }
 
 /// Which way a condition goes where a place runs.
@@ -305,11 +314,7 @@ pub struct LoopFact {
 /// The loops around a place within its function, innermost first.
 pub fn loops(at: &impl Somewhere) -> Vec<LoopFact> {
     let Some((file, facts)) = facts(at.file()) else { return Vec::new() };
-    let fact = |l: &Loop| {
-        let [head, body, end] = [l.head.start, l.body.start, l.body.end].map(|p| Spot::new(&file, p));
-        LoopFact { kind: l.kind, head, body, end }
-    };
-    facts.loops(at.point()).into_iter().map(fact).collect()
+    facts.loops(at.point()).into_iter().map(|l| l.fact(&file)).collect()
 }
 
 /// What decides whether a place runs.
@@ -319,8 +324,9 @@ pub struct GuardFact {
     /// The condition as it is written, where the cell's text is known.
     pub text: String,
     pub branch: Branch,
-    /// It is asked in a loop of its function: each round may go another way.
-    pub in_loop: bool,
+    /// The loops of its function that ask it and whose rounds may go different ways, as far as the code tells: they change what
+    /// it mentions, or it calls something.
+    pub rounds: Vec<LoopFact>,
     pub names: Vec<String>,
     pub calls: bool,
     pub reads: bool,
@@ -339,7 +345,10 @@ fn guards_through(at: &impl Somewhere, chain: &[Spot]) -> Vec<GuardFact> {
         at: Spot::new(&file, g.condition.start),
         text: super::text_of(&file, &g.condition).unwrap_or_default(),
         branch: g.branch,
-        in_loop: !facts.loops(g.condition.start).is_empty(),
+        rounds: (facts.loops(g.condition.start).into_iter())
+            .filter(|l| g.made.calls || g.made.names.iter().any(|name| l.changes.contains(name)))
+            .map(|l| l.fact(&file))
+            .collect(),
         names: g.made.names.clone(),
         calls: g.made.calls,
         reads: g.made.reads,
@@ -504,7 +513,7 @@ impl Facts {
                 closure: *closure == "c",
                 range: range.clone(),
             }),
-            ("L", [head, body], [kind]) => {
+            ("L", [head, body], [kind, changes @ ..]) => {
                 let kind = match *kind {
                     "for" => LoopKind::For,
                     "while" => LoopKind::While,
@@ -512,7 +521,7 @@ impl Facts {
                     "closure" => LoopKind::Closure,
                     _ => return None,
                 };
-                self.loops.push(Loop { kind, head: head.clone(), body: body.clone() });
+                self.loops.push(Loop { kind, head: head.clone(), body: body.clone(), changes: owned(changes) });
             }
             ("G", [condition, guarded], [branch, flags, names @ ..]) => {
                 let branch = match *branch {

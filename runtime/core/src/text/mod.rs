@@ -111,6 +111,19 @@ pub fn identity(at: &impl Somewhere) -> Option<(String, u32)> {
     quote(at).map(|text| (text, column(at)))
 }
 
+/// The place whose method is called here, as it is written before the name: `trainer.opt` for `trainer.opt.step()`.
+pub fn receiver(at: &impl Somewhere) -> Option<String> {
+    let text = line_of(at.file(), at.point().0)?;
+    let before: String = text.chars().take(column(at) as usize - 1).collect();
+    let before = before.strip_suffix('.')?;
+    let begins = before.rfind(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).map_or(0, |i| i + 1);
+    // What begins after a bracket is a part of a longer one.
+    let place = &before[begins..];
+    let whole =
+        !before[..begins].ends_with([')', ']', '?', '}']) && place.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    whole.then(|| place.to_owned())
+}
+
 /// Line and column.
 pub type Point = (u32, u32);
 

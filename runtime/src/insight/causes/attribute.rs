@@ -218,8 +218,14 @@ fn fix(class: Class, attr: &AttrDef, step: &Step, old: &Step, k: usize, past: &[
             let largest = all.fold(largest(&step.ty, &old.ty), |most, t| {
                 most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()
             });
+            let differ = (0..step.attrs.len()).filter(|&k| step.attrs[k] != old.attrs[k]);
+            let names: Vec<String> = differ.map(|k| format!("`{}`", step.op.attrs[k].name)).collect();
+            let (what, been) = match &names[..] {
+                [one] => (format!("{one} of {op} decides"), been),
+                several => (format!("{} of {op} decide", several.join(" and ")), String::new()),
+            };
             format!(
-                "`{name}` of {op} decides how large the result is{been}: take the largest, {largest:?}, in every step and {}",
+                "{what} how large the result is{been}: take the largest, {largest:?}, in every step and {}",
                 mask(new)
             )
         }

@@ -8,7 +8,7 @@ use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::Input;
 use xlazy_core::text::{
-    Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, known, loops,
+    Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, known,
 };
 
 /// Lines of which it is asked whether a condition decides about them, too.
@@ -99,11 +99,12 @@ pub(super) fn ran_both_times(e: &Evidence, ops: &Ops) -> bool {
     all.iter().all(there) && decided_by(e, ops, &mut Guards::default()).is_none()
 }
 
-/// Whether a program has several rounds of a loop that asks this condition: the sync is not in the loop itself.
-fn goes_round_without(guard: &GuardFact, site: Place) -> bool {
+/// The loops of which a program may have several rounds, each of which went its way by this condition: the sync is not in the loop
+/// itself.
+fn without_the_sync(rounds: Vec<LoopFact>, site: Place) -> Vec<LoopFact> {
     let syncs: Vec<Spot> = std::iter::once(Spot::from(site)).chain(callers(site)).collect();
     let inside = |l: &LoopFact| syncs.iter().any(|s| l.body.file == s.file && l.body <= *s && *s < l.end);
-    loops(&guard.at).iter().any(|l| !inside(l))
+    rounds.into_iter().filter(|l| !inside(l)).collect()
 }
 
 /// The nearest condition that decides about all these ops, those that came one way and those that went another, and not about
@@ -143,7 +144,8 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
     }
     let asked = own(e.new, &mut e.aligned.pairs.iter().map(|p| p.0), ASKED);
     for mut guard in all {
-        guard.in_loop &= goes_round_without(&guard, e.new.site);
+        guard.rounds = without_the_sync(guard.rounds, e.new.site);
+        let in_loop = !guard.rounds.is_empty();
         let of = |all: &[Place], guards: &mut Guards| -> Option<Vec<Branch>> {
             let mut ways: Vec<Branch> = Vec::new();
             for at in all {
@@ -156,14 +158,14 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
         };
         let (Some(a), Some(b)) = (of(&came, guards), of(&went, guards)) else { continue };
         // One way each; both the same, or each both ways, only where rounds of a loop go different ways.
-        let one = match guard.in_loop {
+        let one = match in_loop {
             true => !instead && (a.len() <= 1 && b.len() <= 1 || !a.is_empty() && !b.is_empty()),
             false => a.len() <= 1 && b.len() <= 1 && (a.is_empty() || b.is_empty() || a != b),
         };
         let way = (guard.at.clone(), guard.branch);
         let other = asked.iter().any(|at| !guards.decides(&way, at));
         // What is in both and goes by it as well tells that it went the same way.
-        let same_way = !guard.in_loop && asked.iter().any(|at| guards.decides(&way, at) && surely(&way, *at, 0));
+        let same_way = !in_loop && asked.iter().any(|at| guards.decides(&way, at) && surely(&way, *at, 0));
         if one && other && !same_way {
             return Some(guard);
         }
@@ -176,7 +178,7 @@ fn fix(new: &Record, guard: &GuardFact, rounds: Option<usize>) -> String {
         Some(text) => format!("`{text}` at {}", guard.at),
         None => format!("the condition at {}", guard.at),
     };
-    if !guard.in_loop {
+    if guard.rounds.is_empty() {
         return format!(
             "{condition} decides it: expected once for each way that it goes, programs that take turns, and {}",
             stay(new, "both")

@@ -33,6 +33,7 @@ mod sharding;
 mod special;
 mod split;
 mod state;
+mod valued;
 mod weak;
 mod whole;
 mod wiring;
@@ -74,6 +75,7 @@ const OF_SESSIONS: &[Cause] = &[
     frozen::claim,
     recorded::claim,
     growth::claim,
+    valued::claim,
     branch::claim,
     model::claim,
     state::claim,

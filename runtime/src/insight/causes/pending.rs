@@ -5,12 +5,13 @@ use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt, HashSet};
-use xlazy_core::ir::Step;
+use xlazy_core::ir::{Kind, Step};
 use xlazy_core::run::Cause;
 use xlazy_core::text::{
     Edit, Spot, callers, decides_rounds, function, insert_before, insert_behind, insert_in_each_round, known, location,
     loops,
 };
+use xlazy_core::ty::TypeRef;
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -32,6 +33,10 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 fn ends_rounds(e: &Evidence) -> Option<Claim> {
     let here = |r: &Record| same_place(r.site, e.new.site);
     if !e.new.cause.ends_rounds() || !here(e.old) {
+        return None;
+    }
+    // Behind a read that ran one round, too, what differs is between two rounds.
+    if [e.new, e.old].iter().all(|r| r.cause == Cause::UnendedRounds && earlier(r) == 0) {
         return None;
     }
     let first = !e.known.iter().any(|r| r.cause.ends_rounds() && here(r));
@@ -61,9 +66,8 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
         };
         (ops, fix.to_owned())
     };
-    let end = end(e.new);
-    let fix =
-        Fix::from(format!("{fix}. End each with {end}, then all rounds are one program")).code(sync_of_rounds(e.new));
+    let then = one_for_all(e.new, e.old);
+    let fix = Fix::from(format!("{fix}. End each with {}, then {then}", end(e.new))).code(sync_of_rounds(e.new));
     let difference = resized(e, now);
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
     Some(Claim::new(covers, Class::Structure, e.new.site, vec![difference], fix))
@@ -71,15 +75,20 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
 
 /// What a line reads by itself, behind the round that it has ended.
 fn after_ended(e: &Evidence) -> Option<Claim> {
-    let (new, old) = (e.new, e.old);
-    if !old.cause.ends_rounds() || !new.is_read() || !same_place(new.site, old.site) {
+    let new = e.new;
+    let last = e.known.iter().filter(|r| same_place(r.site, new.site)).max_by_key(|r| r.number)?;
+    if !last.cause.ends_rounds() || !new.is_read() || new.cause.ends_rounds() {
         return None;
     }
+    let then = match other_sizes(new, last) {
+        Some((step, types)) => each_size(new, step, &types),
+        None => "expected once".into(),
+    };
     let fix =
-        "the line has run what earlier rounds had left pending, and this is what it reads behind that: expected once";
+        format!("the line has run what earlier rounds had left pending, and this is what it reads behind that: {then}");
     let difference = resized(e, count(new.steps.len(), "op"));
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
-    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], Fix::from(fix.to_owned())))
+    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], Fix::from(fix)))
 }
 
 /// How many ops of a program a line needed the last time that it read, too.
@@ -269,6 +278,51 @@ fn fix_rounds(new: &Record, old: &Record, kept: usize) -> Fix {
     .code(sync_of_rounds(new))
 }
 
+const ONE: &str = "all rounds are one program";
+
+/// Types that an op of the last round has had, oldest first, where it is not the same in every round; and the op. Earlier rounds are
+/// the program's own where they are in it, else those of the one before. Where something is joined, that is what grows.
+fn other_sizes<'a>(new: &'a Record, old: &'a Record) -> Option<(&'a Step, Vec<TypeRef>)> {
+    let last = |i: usize| new.read_before.is_none_or(|before| new.steps[i].seq > before);
+    let mut types: HashMap<(u32, u64), [Vec<TypeRef>; 2]> = HashMap::new();
+    for (r, place) in [(old, 0), (new, 1)] {
+        for (i, step) in r.steps.iter().enumerate() {
+            types.entry((step.op.id, r.lines[i])).or_default()[place].push(step.ty);
+        }
+    }
+    let differs = |i: usize| {
+        let step = &new.steps[i];
+        let [before, now] = &types[&(step.op.id, new.lines[i])];
+        // Of as many in each round the one that was as often before.
+        let rounds = (0..new.steps.len()).filter(|&k| last(k)).filter(|&k| new.lines[k] == new.lines[i]);
+        let in_round = rounds.filter(|&k| new.steps[k].op.id == step.op.id).count();
+        let all = if now.len() > in_round { now.clone() } else { [&before[..], &now[..]].concat() };
+        let mut of_rounds: Vec<TypeRef> = all.into_iter().rev().step_by(in_round.max(1)).collect();
+        of_rounds.reverse();
+        of_rounds.dedup();
+        (of_rounds.len() > 1).then_some((step, of_rounds))
+    };
+    let all: Vec<(&Step, Vec<TypeRef>)> = (0..new.steps.len()).filter(|&i| last(i)).filter_map(differs).collect();
+    all.iter().find(|(step, _)| step.op.kind == Kind::Concat).or(all.first()).cloned()
+}
+
+fn each_size(new: &Record, step: &Step, types: &[TypeRef]) -> String {
+    let longer = |w: &[TypeRef]| {
+        let (was, now) = (&w[0].shape, &w[1].shape);
+        was.len() == now.len() && (0..was.len()).all(|d| was[d] <= now[d]) && was != now
+    };
+    let what = format!("{} at {}", step.op.torch_name(), location(step.at));
+    let [.., was, now] = types else { return ONE.to_owned() };
+    let advice =
+        format!("allocate it once at its largest size, {}, and mask what is not filled", super::keep::write_at(new));
+    match types.windows(2).all(longer) && (step.op.kind == Kind::Concat || types.len() > 2) {
+        true => format!(
+            "each size is a program, and this one grows with every round ({what} is {now}, was {was}): {advice}"
+        ),
+        false => format!("each size is a program ({what} is {now}, was {was})"),
+    }
+}
+
 /// What rounds are once something ends each of them: as the last one of both programs differs.
 fn once_ended(new: &Record, old: &Record) -> String {
     let last = |r: &Record| -> Vec<usize> {
@@ -292,22 +346,18 @@ fn once_ended(new: &Record, old: &Record) -> String {
             )
         );
     }
-    let Some((s, o)) = pairs().map(|(i, j)| (&new.steps[i], &old.steps[j])).find(|(s, o)| s.ty != o.ty) else {
-        return "all rounds are one program".to_owned();
-    };
-    format!(
-        "each size is a program, and this one grows with every round ({} at {} is {}, was {}): allocate it once at its largest size, {}, \
-         and mask what is not filled",
-        s.op.torch_name(),
-        location(s.at),
-        s.ty,
-        o.ty,
-        super::keep::write_at(new)
-    )
+    one_for_all(new, old)
 }
 
-fn end(new: &Record) -> &'static str {
-    if new.stepped() { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" }
+fn one_for_all(new: &Record, old: &Record) -> String {
+    other_sizes(new, old).map_or_else(|| ONE.to_owned(), |(step, types)| each_size(new, step, &types))
+}
+
+fn end(new: &Record) -> String {
+    match new.optimizer() {
+        Some(optimizer) => format!("`sync()`, or step with `optimizer_step(&mut {optimizer})`"),
+        None => "`sync()`".into(),
+    }
 }
 
 /// Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.

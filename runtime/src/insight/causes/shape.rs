@@ -6,7 +6,7 @@ use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Place};
 use std::sync::Arc;
-use xlazy_core::ir::Step;
+use xlazy_core::ir::{Origin, Step};
 use xlazy_core::text::{Edit, append, called, location};
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
@@ -151,7 +151,8 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
     let inputs = match bucketable(e, d, others, input, &pad) {
         Ok(inputs) => inputs,
         Err(why) => {
-            let drop = if d == 0 && !others && b < a && !new.is_read() { Smaller::of(e, input).drop() } else { "" };
+            let drop =
+                if d == 0 && !others && Smaller::is_passed(new) { Smaller::of(e, input).drop(false) } else { "" };
             return format!(
                 "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
                 was.shape,
@@ -162,13 +163,19 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         }
     };
     let smaller = Smaller::of(e, input);
-    if d == 0 && b < a && sizes.len() == 2 && smaller != Smaller::Others {
-        let pad =
-            format!("pad {} to {a} and mask them out: `.dynamic(0).buckets([{a}])` on the batch", count(b, "row"));
-        // What is only looked at is to be looked at in full.
-        let drop = if new.is_read() { "" } else { smaller.drop() };
-        let last = if smaller == Smaller::Last { "a short last batch: " } else { "" };
-        return Fix::from(format!("{last}{drop}{pad}")).code(in_buckets(e, &inputs, &[a]));
+    if d == 0 && sizes.len() == 2 && smaller != Smaller::Others && (b < a || smaller == Smaller::Last) {
+        let [least, most] = [a.min(b), a.max(b)];
+        let pad = format!(
+            "pad {} to {most} and mask them out: `.dynamic(0).buckets([{most}])` on the batch",
+            count(least, "row")
+        );
+        let drop = if Smaller::is_passed(new) { smaller.drop(true) } else { "" };
+        let last = match smaller {
+            Smaller::Last if b < a => "a short last batch: ",
+            Smaller::Last => "the batch before was a short last one: ",
+            _ => "",
+        };
+        return Fix::from(format!("{last}{drop}{pad}")).code(in_buckets(e, &inputs, &[most]));
     }
     let (least, most) = (sizes[0].max(1), sizes[sizes.len() - 1]);
     if pad.len() == 1 && most / least > 16 {
@@ -202,7 +209,7 @@ fn counterpart<'a>(e: &'a Evidence, input: &LeafRecord) -> Option<&'a LeafRecord
     e.partner(e.new.leaves.iter().position(|l| std::ptr::eq(l, input))? as u32)
 }
 
-/// What a batch is that is smaller than the one before.
+/// What the smaller one of two batches is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Smaller {
     /// A loader says that it is the last of its epoch.
@@ -217,10 +224,12 @@ impl Smaller {
     fn of(e: &Evidence, input: Option<&LeafRecord>) -> Smaller {
         let Some(now) = input else { return Smaller::Unknown };
         let was = counterpart(e, now);
+        let rows = |l: &LeafRecord| l.ty.shape.first().copied();
+        let last = |l: &LeafRecord, other: &LeafRecord| {
+            l.batch.is_some_and(|b| b.short_of.is_some() && b.short_of == rows(other))
+        };
         match (now.batch, was) {
-            (Some(batch), Some(was)) if batch.short_of.is_some() && batch.short_of == was.ty.shape.first().copied() => {
-                Smaller::Last
-            }
+            (Some(_), Some(was)) if last(now, was) || last(was, now) => Smaller::Last,
             (Some(_), _) => Smaller::Others,
             (None, Some(was)) if was.batch.is_some() || was.line != now.line || was.statement != now.statement => {
                 Smaller::Others
@@ -229,10 +238,16 @@ impl Smaller {
         }
     }
 
-    /// To do without it.
-    fn drop(self) -> &'static str {
+    /// Whether the program may do without some rows: what is only looked at is to be looked at in full.
+    fn is_passed(new: &Record) -> bool {
+        !new.is_read() || new.stepped()
+    }
+
+    /// To do without it; or with it in the loader's buckets, where these are of use.
+    fn drop(self, buckets: bool) -> &'static str {
         match self {
-            Smaller::Last => "`.drop_last(true)` or `.bucket_last(true)` on the loader, or ",
+            Smaller::Last if buckets => "`.drop_last(true)` or `.bucket_last(true)` on the loader, or ",
+            Smaller::Last => "`.drop_last(true)` on the loader, or ",
             Smaller::Others => "",
             Smaller::Unknown => "if it is a short last batch, leave it out (`.drop_last(true)` on a loader), or ",
         }
@@ -290,11 +305,26 @@ fn bucketable(
         }
     }
     let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
+    if let Some(made) = made_of_that_size(e, input.ty.shape[d]) {
+        let name = called(made.at).unwrap_or_else(|| made.op.torch_name().to_owned());
+        return Err(format!(" (`.dynamic` leaves what `{name}` at {} makes as it is)", location(made.at)));
+    }
     let proposal = Proposal { steps: &e.new.steps, feeds, inputs, buckets };
     match proposal.applicable() {
         Ok(_) => Ok(proposal.inputs),
         Err(refused) => Err(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at))),
     }
+}
+
+/// What the program makes by itself in the size that an input has now, where it made another before.
+fn made_of_that_size<'a>(e: &Evidence<'a>, size: usize) -> Option<&'a Step> {
+    let pairs = e.aligned.pairs.iter().map(|&pair| e.pair(pair));
+    let made = pairs.filter(|(now, _)| now.op.kind.is_source() && now.origin == Origin::Op);
+    let resized = |(now, was): &(&Step, &Step)| {
+        let (now, was) = (&now.ty.shape, &was.ty.shape);
+        now.len() == was.len() && (0..now.len()).any(|d| now[d] == size && was[d] != size)
+    };
+    made.into_iter().find(resized).map(|(now, _)| now)
 }
 
 /// How many elements there are depends on values.

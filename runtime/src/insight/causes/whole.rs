@@ -1,6 +1,6 @@
 //! A part of a tensor where all of it was taken before, or the other way round: all of it is no op, and a part is one.
 use super::claim::Claim;
-use super::keep::mask;
+use super::keep::{mask, stay};
 use crate::insight::evidence::{Evidence, Ops};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference};
@@ -22,7 +22,9 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let what = format!("what {} takes", step.op.torch_name());
     let difference = Difference { what, was, now, was_at: Some(step.at), now_at: Some(step.at) };
     let fix = format!(
-        "a part of each size is a program of its own, and so is the whole: take all of it, {}, in every step and {}",
+        "a part of each size is a program of its own, and so is the whole: expected once for each, and {}. Where the sizes are many, \
+         take all of it, {}, in every step and {}",
+        stay(e.new, "all"),
         whole.shape,
         mask(e.new)
     );

@@ -84,9 +84,19 @@ fn conditions_guard_what_runs_by_them() {
 
 #[test]
 fn loops_and_functions_are_known() {
-    assert_eq!(told("for i in 0..3 { f(i) }", 'L'), ["0..3 | { f(i) } | for"]);
+    assert_eq!(told("for i in 0..3 { f(i) }", 'L'), ["0..3 | { f(i) } | for | i"]);
     assert_eq!(told("while a { f(i) }", 'L'), ["a | a { f(i) } | while"]);
-    assert_eq!(told("v.iter().map(|x| f(x)).sum()", 'L'), ["map | f(x) | closure"]);
+    assert_eq!(told("v.iter().map(|x| f(x)).sum()", 'L'), ["map | f(x) | closure | x"]);
+    // What a round may change.
+    let changes = |body: &str| told(&format!("loop {{ {body} }}"), 'L')[0].rsplit_once("loop").unwrap().1.to_owned();
+    assert_eq!(
+        changes("let (a, b) = c; d.e[f] += g; h(&i, &mut j.k); if l { m.n(o) }"),
+        " | a | b | d | e | f | j | k | m"
+    );
+    assert_eq!(
+        changes("println!(\"{a}\", b.c()); assert_eq!(d, e); f!(g); match h { Some(i) => {} _ => {} }"),
+        " | b | g | i"
+    );
     assert_eq!(
         told("impl A for B<C> { fn d(&self) { } } let e = |x| x; fn g() {}", 'F'),
         ["fn d(&self) { } | d | B | f", "|x| x | e |  | c", "fn g() {} | g |  | f"]

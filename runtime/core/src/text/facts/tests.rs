@@ -42,16 +42,34 @@ fn conditions_are_followed_to_the_callers() {
     assert_eq!((f.name.as_str(), f.of, f.closure, f.to), ("helper", None, false, at("facts-2", 3, 2)));
     assert_eq!(calls("helper"), [at("facts-3", 3, 9)]);
     let near = guards(&op);
-    assert_eq!((near.len(), near[0].names.as_slice(), near[0].in_loop), (1, &["deep".to_owned()][..], false));
+    assert_eq!((near.len(), near[0].names.as_slice(), near[0].rounds.len()), (1, &["deep".to_owned()][..], 0));
     let all = guards_deep(&op);
     assert_eq!(all.len(), 2);
-    assert_eq!((all[1].at.clone(), all[1].in_loop, all[1].calls), (at("facts-3", 2, 8), true, true));
+    assert_eq!((all[1].at.clone(), all[1].rounds.len(), all[1].calls), (at("facts-3", 2, 8), 1, true));
     assert_eq!(all[1].chain, [at("facts-3", 3, 9)]);
     assert_eq!(loops(&at("facts-3", 3, 9))[0].kind, LoopKind::For);
     assert_eq!(loops(&op), [], "the caller's loops are not the function's own");
     // A function that calls itself is followed once.
     read("facts-4", "F;1:1-9:2;again;;f C;3:9-3:18;again;in G;2:8-2:14,2:15-4:6;then;;a");
     assert_eq!(guards_deep(&at("facts-4", 3, 9)).len(), 2);
+}
+
+#[test]
+fn rounds_go_different_ways_where_they_change_what_is_asked() {
+    // 1 for k in v {
+    // 2     for i in w {
+    // 3         if deep { op(x) }
+    // 4         if i > k { op(x) }
+    // 5         if k > 1 { op(x) }
+    // 6     }
+    // 7 }
+    let loops = "L;1:10-1:11,1:12-7:2;for;i;k;x L;2:14-2:15,2:16-6:6;for;i;x";
+    let guards = ["3:12-3:16,3:17-3:26;then;;deep", "4:12-4:17,4:18-4:27;then;;i;k", "5:12-5:17,5:18-5:27;then;;k"];
+    read("facts-8", &format!("{loops} G;{}", guards.join(" G;")));
+    let rounds = |line: u32| -> Vec<u32> {
+        self::guards(&at("facts-8", line, 20))[0].rounds.iter().map(|l| l.head.line).collect()
+    };
+    assert_eq!([rounds(3), rounds(4), rounds(5)], [vec![], vec![2, 1], vec![1]]);
 }
 
 #[test]
