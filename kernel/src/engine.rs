@@ -138,7 +138,8 @@ pub trait Engine: Send + Sync {
     /// Whether each sync and compilation is an event of its own, as it happens ([`Event::Insight`] of the kinds `sync` and
     /// `compilation`), from the next cell on.
     fn stream(&self, _on: bool) {}
-    /// What a front end has sent to a widget: `id`, `data`, `buffers`, or `states` for all of them. The answer has the `messages` that
+    /// What a front end has sent to a widget: `id`, `data`, `buffers`; `states` for all of them, or `next`: [`HANDLERS`] is about what
+    /// happened to this one. The answer has the `messages` that
     /// go back, whether it is `known`, and whether [`HANDLERS`] is to `call` who waits for it. None where there are no widgets.
     fn widget(&self, _message: &Value) -> Option<Value> {
         None

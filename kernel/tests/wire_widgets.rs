@@ -154,3 +154,104 @@ fn a_loop_that_runs_sees_the_slider_move() {
     assert_eq!(printed(&seen), "seen\nstopped: true\n");
     assert_eq!(kernel.shell()["content"]["status"], "ok");
 }
+
+#[test]
+fn each_move_of_a_slider_reaches_a_running_cell_and_handlers_hear_of_the_last_one() {
+    let mut kernel = kernel();
+    let shown = |kernel: &mut Kernel, name: &str| {
+        let code = format!(
+            "let {name} = Slider::new(\"{name}\", 0..=9);\n{name}.on_change(|v| println!(\"{name} is {{v}}\"));\n{name}"
+        );
+        let (shown, showing) = cell(kernel, &code);
+        (opened(&shown).0, showing)
+    };
+    let ((a, under_a), (b, under_b)) = (shown(&mut kernel, "a"), shown(&mut kernel, "b"));
+    let code = "println!(\"go\"); let mut seen = 0;\nwhile seen < 9 {\n    if a.value() != seen { seen = a.value(); \
+                println!(\"saw {seen}\"); }\n    sleep(std::time::Duration::from_millis(1));\n}";
+    kernel.send_shell("execute_request", json!({"code": code}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "go\n");
+    // On the channel of cells, as front ends do it that know nothing of subshells. The first widget touched is not the only one.
+    kernel.send_shell("comm_msg", json!({"comm_id": b, "data": moved(5)}));
+    for value in [3, 7, 9] {
+        kernel.send_shell("comm_msg", json!({"comm_id": a, "data": moved(value)}));
+        // One that waits for the end of a move before it sends the next one hears of it.
+        kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == format!("saw {value}\n"));
+    }
+    // A cell that was sent behind the moves is behind what comes of them.
+    kernel.send_shell("execute_request", json!({"code": "println!(\"after\");"}));
+    let seen = kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "after\n");
+    assert_eq!(printed(&seen), "b is 5\na is 9\nafter\n");
+    let under = |text: &str| {
+        let one = of(&seen, "stream").into_iter().find(|m| m["content"]["text"] == text).unwrap();
+        one["parent_header"]["msg_id"].clone()
+    };
+    assert_eq!((under("a is 9\n"), under("b is 5\n")), (under_a, under_b));
+}
+
+#[test]
+fn a_handler_that_runs_for_long_sees_other_widgets_move() {
+    let mut kernel = kernel();
+    let code = "let (go, stop) = (Button::new(\"go\"), Checkbox::new(\"stop\", false));\nlet stops = stop.clone();\n\
+                go.on_click(move || { println!(\"going\"); while !stops.value() { sleep(std::time::Duration::from_millis(1)); } \
+                println!(\"stopped\"); });\ndisplay(&go);\nstop";
+    let (shown, _) = cell(&mut kernel, code);
+    let ids: Vec<Value> = of(&shown, "comm_open").iter().map(|m| m["content"]["comm_id"].clone()).collect();
+    let click = json!({"method": "custom", "content": {"event": "click"}});
+    kernel.send_shell("comm_msg", json!({"comm_id": ids[0], "data": click}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "going\n");
+    kernel.send_shell("comm_msg", json!({"comm_id": ids[1], "data": moved(true)}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "stopped\n");
+}
+
+#[test]
+fn what_a_control_cannot_be_a_front_end_cannot_make_it() {
+    let mut kernel = kernel();
+    let code = "let (n, x) = (Slider::new(\"n\", 2..=8).at(4), Slider::new(\"x\", 0.0f32..=0.3));\n\
+                let (c, d) = (Checkbox::new(\"c\", true), Dropdown::new(\"d\", [\"one\", \"two\"]));\n\
+                n.on_change(|n| println!(\"n is {n}\"));\ndisplay(&n); display(&x); display(&c);\nd";
+    let (shown, _) = cell(&mut kernel, code);
+    let ids: Vec<Value> = of(&shown, "comm_open").iter().map(|m| m["content"]["comm_id"].clone()).collect();
+    let mut touched = |id: usize, value: Value| {
+        let seen = touch(&mut kernel, &ids[id], moved(value));
+        let told = &of(&seen, "comm_msg")[0]["content"]["data"];
+        (told["method"].as_str().unwrap().to_owned(), told["state"]["value"].clone(), printed(&seen))
+    };
+    let told = |method: &str, value: Value, printed: &str| (method.to_owned(), value, printed.to_owned());
+    assert_eq!(touched(0, json!(99)), told("update", json!(8), "n is 8\n"));
+    assert_eq!(touched(0, json!(-3)), told("update", json!(2), "n is 2\n"));
+    assert_eq!(touched(0, json!(2.5)), told("update", json!(2), ""));
+    assert_eq!(touched(0, json!("x")), told("update", json!(2), ""));
+    assert_eq!(touched(1, json!(0.1)), told("echo_update", json!(0.1), ""));
+    assert_eq!(touched(2, json!("yes")), told("update", json!(true), ""));
+    assert_eq!(touched(3, json!("three")), told("update", json!("one"), ""));
+    assert_eq!(touched(3, json!("two")), told("echo_update", json!("two"), ""));
+    let (reply, _) = kernel.execute(json!({"code": "let (from, to) = (3, 1);\nSlider::new(\"n\", from..=to)"}));
+    let text = reply["content"]["traceback"].to_string();
+    assert!(text.contains("from the lower end to the higher one: 1..=3") && text.contains("line 2"), "{text}");
+}
+
+#[test]
+fn what_interact_makes_may_be_whatever_a_cell_shows() {
+    let mut kernel = kernel();
+    let makes = [
+        ("v * 2", "6", "10"),
+        ("v as f64 / 2.0", "1.5", "2.5"),
+        ("format!(\"<{v}>\\nlow\")", "<3>\nlow", "<5>\nlow"),
+        ("(v, vec![v > 3; 2])", "(3, [false, false])", "(5, [true, true])"),
+        ("tensor([v as f32])", "[3.]\nf32[1] on cpu:0", "[5.]\nf32[1] on cpu:0"),
+        ("c.set(v)", "", ""),
+    ];
+    for (make, before, after) in makes {
+        cell(&mut kernel, "let s = Slider::new(\"s\", 0..=9).at(3); let c = s.clone();");
+        let (shown, _) = cell(&mut kernel, &format!("let c = c.clone(); s.interact(move |v| {make})"));
+        let (id, state) = opened(&shown);
+        assert!(state["made"][1].as_str().unwrap().starts_with(before), "{make}: {state}");
+        let seen = touch(&mut kernel, &id, moved(5));
+        let told: Vec<&Value> = of(&seen, "comm_msg").iter().map(|m| &m["content"]["data"]["state"]).collect();
+        let made = told.iter().find_map(|state| state["made"][1].as_str()).unwrap_or_default();
+        assert!(made.starts_with(after), "{make}: {told:?}");
+    }
+    let (reply, _) = kernel.execute(json!({"code": "struct S; s.interact(|_| S)"}));
+    let text = reply["content"]["traceback"].to_string();
+    assert!(text.contains("`S` cannot be shown here") && text.contains("implement `Rich` for it"), "{text}");
+}

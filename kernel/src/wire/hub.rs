@@ -1,6 +1,7 @@
 //! What the channels share: the engine once it is there, the way out on each socket, and the question to the user.
 use super::comms::Comms;
 use super::content::{About, kernel_info};
+use super::hands::Hands;
 use super::iopub::Iopub;
 use super::message::{Envelope, Message};
 use super::router::Outbound;
@@ -52,6 +53,7 @@ pub struct Hub {
     pub asking: Mutex<InputRequests>,
     pub subshells: Subshells,
     pub turns: Arc<Turns>,
+    pub hands: Hands,
     pub comms: Comms,
     /// The cell that ran last, to which output belongs that comes between cells.
     pub last: Mutex<Last>,

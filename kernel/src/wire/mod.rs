@@ -17,6 +17,7 @@ mod curve;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod guests;
+mod hands;
 mod history;
 mod hub;
 mod iopub;

@@ -3,6 +3,7 @@ use super::connection::Connection;
 use super::content::About;
 use super::control::control;
 use super::guests::Account;
+use super::hands::Hands;
 use super::history::History;
 use super::hub::Hub;
 use super::iopub::{Iopub, sealed};
@@ -77,6 +78,7 @@ where
 
     let (fences, shell_fences) = unbounded_channel();
     let (subshells, requests) = Subshells::new();
+    let (hands, moves) = Hands::new();
     let Options { history, version, rust_version, banner } = options;
     let hub = Arc::new(Hub {
         iopub: Iopub::start(publisher.clone(), envelope.clone()),
@@ -90,6 +92,7 @@ where
         asking: Default::default(),
         subshells,
         turns: Default::default(),
+        hands,
         comms: Default::default(),
         last: Default::default(),
         spill: spill_folder(history.as_deref()),
@@ -109,6 +112,10 @@ where
     thread::Builder::new()
         .name("shell".into())
         .spawn(move || Shell::new(shell, History::open(history), None).run(requests))?;
+    let beside = |hub: &Arc<Hub>| Shell::new(hub.clone(), History::open(None), None);
+    let (hands, handlers) = (beside(&hub), beside(&hub));
+    thread::Builder::new().name("hands".into()).spawn(move || hands.follow_hands(moves))?;
+    thread::Builder::new().name("handlers".into()).spawn(move || handlers.run_handlers())?;
 
     tokio::spawn(heartbeat(hb_reader, hb));
     tokio::spawn(read(shell_reader, shell_fences, {

@@ -1,5 +1,5 @@
 //! The shell channel: one thread takes its requests in order, and runs the cells.
-use super::comms::WIDGET_VIEW;
+use super::comms::{For, WIDGET_VIEW};
 use super::content::{self, Execute, byte_offset, number, text};
 use super::history::History;
 use super::hub::Hub;
@@ -55,7 +55,7 @@ impl Shell {
             "execute_request" if arrival.number <= self.abort_through => {
                 ("execute_reply", json!({"status": "aborted"}))
             }
-            "execute_request" => return self.execute(message),
+            "execute_request" => return self.execute(arrival),
             "kernel_info_request" => return self.hub.kernel_info(&self.hub.shell, message),
             "is_complete_request" => ("is_complete_reply", self.ask(|e| content::completeness(e.is_complete(&code())))),
             "complete_request" => ("complete_reply", self.complete(asked)),
@@ -138,7 +138,9 @@ impl Shell {
         }
     }
 
-    fn execute(&mut self, message: &Message) {
+    fn execute(&mut self, arrival: &Arrival) {
+        let message = &arrival.message;
+        self.hub.hands.heard_before(arrival.number);
         let asked = Execute::read(&message.content);
         let started = timestamp(SystemTime::now());
         let cell = self.count + 1;
@@ -172,7 +174,7 @@ impl Shell {
         let mut spill = Spill::new(Limits::LIVE, &self.hub.spill, cell);
         let reply = self.ran(|engine| {
             let mut events = |event| spill.pass(event, &mut |event| outputs.take(event));
-            self.run_cell(engine, &request, (turn, message), &mut events)
+            self.run_cell(engine, &request, (turn, arrival), &mut events)
         });
         spill.end(&mut |event| outputs.take(event));
         let Outputs { pages, insight, result, .. } = outputs;
@@ -213,26 +215,30 @@ impl Shell {
     }
 
     /// Runs a cell when it is its turn, or beside the one of another shell where that is possible.
-    pub(super) fn run_cell(
+    fn run_cell(
         &self,
         engine: &dyn Engine,
         request: &Request,
-        (asked, message): (u64, &Message),
+        (asked, arrival): (u64, &Arrival),
         events: &mut dyn FnMut(Event),
     ) -> Reply {
-        let turns = &self.hub.turns;
-        let _turn = match turns.try_take() {
+        let Hub { turns, hands, .. } = &*self.hub;
+        let at_once = if hands.waits_before(arrival.number) { None } else { turns.try_take() };
+        let _turn = match at_once {
             Some(turn) => turn,
             None => match engine.execute_beside(request, events) {
                 Some(reply) => return reply,
-                None => turns.take(),
+                None => {
+                    hands.called_before(arrival.number);
+                    turns.take()
+                }
             },
         };
         // While the engine was starting, or ran another cell, the interrupt could not be passed on for this one.
         if !turns.begin(asked) {
             return Reply::Interrupted;
         }
-        super::between_cells::remember(&self.hub, message, request);
+        super::between_cells::remember(&self.hub, &arrival.message, request);
         engine.execute(request, events)
     }
 
@@ -320,8 +326,12 @@ impl Outputs<'_> {
     }
 }
 
-/// Hands a message of the channel to the shell that it names.
+/// Hands a message of the channel to the shell that it names; what a hand does to a widget waits for none.
 pub fn route(hub: &Hub, message: Message) {
+    let widget = || hub.comms.whose(&text(&message.content, "comm_id"));
+    if message.msg_type == "comm_msg" && matches!(widget(), Some(For::Widget(_))) {
+        return hub.hands.moved(Arrival { number: hub.subshells.arrive(), message });
+    }
     if let Some((message, id)) = hub.subshells.route(message) {
         refuse(hub, &message, &id);
     }

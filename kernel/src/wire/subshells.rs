@@ -40,9 +40,14 @@ impl Subshells {
         self.arrivals.load(Ordering::Acquire)
     }
 
+    /// The number of a message that arrives now.
+    pub fn arrive(&self) -> u64 {
+        self.arrivals.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
     /// Hands a message to the shell that it names; back with the name of one that does not exist.
     pub fn route(&self, message: Message) -> Option<(Message, String)> {
-        let number = self.arrivals.fetch_add(1, Ordering::AcqRel) + 1;
+        let number = self.arrive();
         let Some(id) = message.subshell() else {
             drop(self.main.send(Arrival { number, message }));
             return None;

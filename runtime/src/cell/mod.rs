@@ -17,6 +17,7 @@ mod places;
 pub mod progress;
 pub mod rt;
 mod show;
+mod shown;
 pub(crate) mod store;
 mod streams;
 mod wait;
@@ -25,6 +26,7 @@ pub mod worker;
 pub(crate) use places::register_cell;
 pub use progress::{Progress, progress};
 pub use show::{clear_output, display, display_with_id, update_display};
+pub use shown::Shown;
 pub use store::{Handle, peek};
 pub use streams::{input, input_password, sleep};
 

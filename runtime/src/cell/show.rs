@@ -195,11 +195,16 @@ fn show_debug(value: &dyn Debug, type_name: &str, to: To) {
     if type_name == "()" && matches!(to, To::Result) {
         return;
     }
+    to.send(debug_bundle(value, type_name));
+}
+
+#[track_caller]
+pub(super) fn debug_bundle(value: &dyn Debug, type_name: &str) -> Bundle {
     let bundle = showing(Location::caller(), || {
         let ((text, cut), found) = gathering(|| debug_text(value));
         display::value::bundle(text, cut, found)
     });
-    to.send(if is_of_the_moment(type_name) { bundle.lasting(type_name) } else { bundle });
+    if is_of_the_moment(type_name) { bundle.lasting(type_name) } else { bundle }
 }
 
 /// Whether values of this type are others whenever a cell is run: addresses, times, numbers of threads.

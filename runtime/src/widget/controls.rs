@@ -1,6 +1,7 @@
 //! The controls that most cells want: a slider, a button, a box to tick, a choice.
 use super::{FromState, State, Widget};
-use crate::cell::Handle;
+use crate::cell::{Handle, Shown};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -34,16 +35,16 @@ fn with_made(widget: &Widget, plain: String, html: String) -> Bundle {
 /// Shows a control, and below it what `make` gives for its value, anew for each value that comes. That is a part of the widget's state,
 /// so that a page that is loaded again, or a notebook without a kernel, has it, too.
 #[track_caller]
-fn interact<T: FromState + 'static, R: Rich, C: Rich>(
+fn interact<T: FromState + 'static, R: Shown<How>, How, C: Rich>(
     control: &C,
     widget: &Widget,
     now: T,
     mut make: impl FnMut(T) -> R + 'static,
 ) {
-    widget.set(MADE, made(&make(now).rich()));
+    widget.set(MADE, made(&make(now).shown()));
     crate::cell::display(control);
     let below = widget.clone();
-    widget.on_change("value", move |value| below.set(MADE, made(&make(value).rich())));
+    widget.on_change("value", move |value| below.set(MADE, made(&make(value).shown())));
 }
 
 /// What [`interact`] shows, as HTML and as a text.
@@ -51,7 +52,10 @@ const MADE: &str = "made";
 
 fn made(bundle: &Bundle) -> Vec<String> {
     let html = bundle.get("text/html").or(bundle.get("image/svg+xml")).map(str::to_owned);
-    let html = html.unwrap_or_else(|| format!("<pre>{}</pre>", escape_html(bundle.plain())));
+    let html = html.unwrap_or_else(|| match bundle.plain() {
+        "" => String::new(),
+        plain => format!("<pre>{}</pre>", escape_html(plain)),
+    });
     vec![html, bundle.plain().to_owned()]
 }
 
@@ -81,6 +85,18 @@ numbers! {
     f64: |least, most| (most - least) / 100.0,
 }
 
+/// Brings a slider's value to the range; what is no such number is refused.
+fn within<T: Number>(state: &BTreeMap<String, State>, key: &str, value: &State) -> Option<State> {
+    if key != "value" {
+        return Some(value.clone());
+    }
+    let wanted = T::from_state(value)?;
+    let end = |key: &str| state.get(key).and_then(T::from_state);
+    let least = end("min").filter(|least| wanted < *least);
+    let end = least.or_else(|| end("max").filter(|most| wanted > *most));
+    Some(end.map_or_else(|| value.clone(), T::into))
+}
+
 /// A number that a hand sets, as a slider (ipywidgets' `IntSlider`, `FloatSlider`). Its value can be read in every cell, also in a loop
 /// that runs while it is moved.
 ///
@@ -97,11 +113,17 @@ pub struct Slider<T> {
 }
 
 impl<T: Number> Slider<T> {
-    /// A slider from one end of the range to the other; it begins at the lower one.
+    /// A slider from one end of the range to the other; it begins at the lower one. Raises an error where the first is the higher one.
+    #[track_caller]
     pub fn new(label: &str, range: RangeInclusive<T>) -> Slider<T> {
         let (least, most) = range.into_inner();
+        if least > most {
+            let message = format!("a slider goes from the lower end to the higher one: {most}..={least}");
+            crate::Error::Usage { message }.raise();
+        }
         let widget = control("slider", label).with("min", least).with("max", most).with("value", least);
-        Slider { widget: widget.with("step", T::step(least, most)), number: PhantomData }
+        let widget = widget.with("step", T::step(least, most)).accepting(within::<T>);
+        Slider { widget, number: PhantomData }
     }
 
     /// The same slider at a value; one beyond the range is brought to its end.
@@ -126,10 +148,8 @@ impl<T: Number> Slider<T> {
         self.widget.get("value").or_else(|| self.end("min")).expect("a slider begins with a lower end")
     }
 
-    /// Moves it, in every front end.
+    /// Moves it, in every front end; a value beyond the range is brought to its end.
     pub fn set(&self, value: T) {
-        let value = self.end("min").filter(|least| value < *least).unwrap_or(value);
-        let value = self.end("max").filter(|most| value > *most).unwrap_or(value);
         self.widget.set("value", value);
     }
 
@@ -140,7 +160,7 @@ impl<T: Number> Slider<T> {
 
     /// Shows the slider, and below it what `make` gives for its value, anew whenever it is moved (ipywidgets' `interact`).
     #[track_caller]
-    pub fn interact<R: Rich>(&self, make: impl FnMut(T) -> R + 'static) {
+    pub fn interact<R: Shown<How>, How>(&self, make: impl FnMut(T) -> R + 'static) {
         interact(self, &self.widget, self.value(), make);
     }
 
@@ -227,7 +247,10 @@ pub struct Checkbox {
 
 impl Checkbox {
     pub fn new(label: &str, value: bool) -> Checkbox {
-        Checkbox { widget: control("checkbox", label).with("value", value) }
+        let accepts = |_: &BTreeMap<_, _>, key: &str, value: &State| {
+            (key != "value" || bool::from_state(value).is_some()).then(|| value.clone())
+        };
+        Checkbox { widget: control("checkbox", label).with("value", value).accepting(accepts) }
     }
 
     /// Whether it is ticked now.
@@ -247,7 +270,7 @@ impl Checkbox {
 
     /// Shows it, and below it what `make` gives for its value, anew whenever that changes.
     #[track_caller]
-    pub fn interact<R: Rich>(&self, make: impl FnMut(bool) -> R + 'static) {
+    pub fn interact<R: Shown<How>, How>(&self, make: impl FnMut(bool) -> R + 'static) {
         interact(self, &self.widget, self.value(), make);
     }
 
@@ -283,7 +306,12 @@ impl Dropdown {
     pub fn new<S: Into<String>>(label: &str, options: impl IntoIterator<Item = S>) -> Dropdown {
         let options: Vec<String> = options.into_iter().map(S::into).collect();
         let first = options.first().cloned().unwrap_or_default();
-        Dropdown { widget: control("dropdown", label).with("options", options).with("value", first) }
+        let accepts = |state: &BTreeMap<_, _>, key: &str, value: &State| {
+            let among = || matches!(state.get("options"), Some(State::List(options)) if options.contains(value));
+            (key != "value" || among()).then(|| value.clone())
+        };
+        let widget = control("dropdown", label).with("options", options).with("value", first);
+        Dropdown { widget: widget.accepting(accepts) }
     }
 
     /// What is chosen now.
@@ -309,7 +337,7 @@ impl Dropdown {
 
     /// Shows it, and below it what `make` gives for the choice, anew whenever that changes.
     #[track_caller]
-    pub fn interact<R: Rich>(&self, make: impl FnMut(String) -> R + 'static) {
+    pub fn interact<R: Shown<How>, How>(&self, make: impl FnMut(String) -> R + 'static) {
         interact(self, &self.widget, self.value(), make);
     }
 

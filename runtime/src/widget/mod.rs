@@ -33,6 +33,9 @@ pub struct Widget {
     id: Arc<str>,
 }
 
+/// What becomes of a value that somebody wants to set, beside what the state is; `None` where it is refused.
+type Accepts = fn(&BTreeMap<String, State>, &str, &State) -> Option<State>;
+
 /// What is known of a widget on both sides.
 #[derive(Default)]
 struct Model {
@@ -43,6 +46,13 @@ struct Model {
     closed: bool,
     /// Keys, and with `None` messages, that somebody waits for.
     awaited: BTreeSet<Option<String>>,
+    accepts: Option<Accepts>,
+}
+
+impl Model {
+    fn accepted(&self, key: &str, value: State) -> Option<State> {
+        self.accepts.map_or(Some(value.clone()), |accepts| accepts(&self.state, key, &value))
+    }
 }
 
 /// Something that a front end did, and nobody was told of yet.
@@ -56,6 +66,8 @@ enum Happened {
 struct Widgets {
     models: HashMap<Arc<str>, Model>,
     happened: VecDeque<(Arc<str>, Happened)>,
+    /// The one whose handlers are called next.
+    next: Option<String>,
 }
 
 static WIDGETS: Mutex<Option<Widgets>> = Mutex::new(None);
@@ -94,6 +106,12 @@ impl Widget {
         self
     }
 
+    /// The same widget, which takes from code and front ends only what this makes of it.
+    fn accepting(self, accepts: Accepts) -> Widget {
+        widgets(|all| all.models.get_mut(&self.id).map(|model| model.accepts = Some(accepts)));
+        self
+    }
+
     /// Sets the style sheet of its front end.
     pub fn css(self, css: &str) -> Widget {
         self.with("_css", css)
@@ -105,10 +123,11 @@ impl Widget {
         let value = value.into();
         let changed = widgets(|all| {
             let model = all.models.get_mut(&self.id)?;
+            let value = model.accepted(key, value)?;
             let before = model.state.insert(key.to_owned(), value.clone());
-            (model.open && before.as_ref() != Some(&value)).then_some(())
+            (model.open && before.as_ref() != Some(&value)).then_some(value)
         });
-        if changed.is_some() {
+        if let Some(value) = changed {
             tell("comm_msg", &self.id, &update("update", &BTreeMap::from([(key.to_owned(), value)])));
         }
     }
@@ -249,13 +268,18 @@ fn message(kind: &str, id: &str, mut data: Value) -> Value {
     json!({"type": kind, "id": id, "data": data, "buffers": buffers})
 }
 
-/// What a front end has sent: `{"id", "data", "buffers"}`, or `{"states": true}`, which asks for all widgets. The answer has the
-/// messages that go back, whether the widget is known, and whether code waits for what has happened.
+/// What a front end has sent: `{"id", "data", "buffers"}`, or `{"states": true}`, which asks for all widgets; with `{"id", "next"}` the
+/// kernel says whose handlers are called next. The answer has the messages that go back, whether the widget is known, and whether code waits for what has happened.
 pub(crate) fn answer(args: &str) -> Result<Bundle> {
     let asked = parse(args).map_err(|e| Error::Usage { message: format!("a widget's message is JSON: {e}") })?;
-    let told = match asked["states"].as_bool() {
-        Some(true) => states(),
-        _ => received(asked["id"].as_str().unwrap_or_default(), &asked["data"], &asked["buffers"]),
+    let id = asked["id"].as_str().unwrap_or_default();
+    let told = match (asked["states"].as_bool(), asked["next"].as_bool()) {
+        (Some(true), _) => states(),
+        (_, Some(true)) => {
+            widgets(|all| all.next = Some(id.to_owned()));
+            json!({"known": true})
+        }
+        _ => received(id, &asked["data"], &asked["buffers"]),
     };
     Ok(crate::json::bundle(told))
 }
@@ -276,13 +300,24 @@ fn received(id: &str, data: &Value, buffers: &Value) -> Value {
                 let empty = Map::new();
                 let state = data["state"].as_object().unwrap_or(&empty);
                 let state = join(state, data["buffer_paths"].as_array().unwrap_or(&none), buffers);
-                // Every front end that shows it hears of it.
-                messages.push(message("comm_msg", &id, update("echo_update", &state)));
-                for (key, value) in state {
+                let (mut echo, mut corrected) = (BTreeMap::new(), BTreeMap::new());
+                for (key, wanted) in state {
+                    let Some(value) = model.accepted(&key, wanted.clone()).or_else(|| model.state.get(&key).cloned())
+                    else {
+                        continue;
+                    };
+                    let told = if value == wanted { &mut echo } else { &mut corrected };
+                    told.insert(key.clone(), value.clone());
                     let changed = model.state.get(&key) != Some(&value);
                     model.state.insert(key.clone(), value);
                     if changed && model.awaited.contains(&Some(key.clone())) {
                         happened.push(Happened::Changed(key));
+                    }
+                }
+                // Every front end that shows it hears of it, and the one that it came from of what it is in truth.
+                for (method, state) in [("echo_update", echo), ("update", corrected)] {
+                    if !state.is_empty() {
+                        messages.push(message("comm_msg", &id, update(method, &state)));
                     }
                 }
             }
@@ -330,10 +365,15 @@ fn states() -> Value {
     })
 }
 
-/// Calls who waits for what hands have done since.
+/// Calls who waits for what hands have done to the widget that is next.
 #[doc(hidden)]
 pub fn run_handlers() {
-    while let Some((id, what)) = widgets(|all| all.happened.pop_front()) {
+    let Some(next) = widgets(|all| all.next.take()) else { return };
+    let happened = |all: &mut Widgets| {
+        let first = all.happened.iter().position(|(id, _)| **id == *next)?;
+        all.happened.remove(first)
+    };
+    while let Some((id, what)) = widgets(happened) {
         let (key, value) = match what {
             Happened::Changed(key) => {
                 let now = widgets(|all| all.models.get(&id)?.state.get(&key).cloned());
