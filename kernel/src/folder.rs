@@ -6,15 +6,18 @@ use std::fs::File;
 use std::io::{Error, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xlazy_mime::private;
 
 /// What compiled cells may need; a smaller `XDG_RUNTIME_DIR`, which is memory, is left to others.
 const ROOM: u64 = 256 << 20;
-/// A folder without a lock is removed when nothing was made in it for so long: the lock of a kernel on another machine
-/// does not always reach this one.
+/// A folder without a lock is removed when nothing was made in it for so long, if what a person reads later is in it, or if it may be
+/// of another machine, whose locks do not always reach this one.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 60 * 60);
+/// One that is of this machine, and whose process is gone: it has no lock yet when it is this young.
+const JUST_MADE: Duration = Duration::from_secs(60);
 /// How the names of these folders begin; the number of their process and something that nobody can guess follow.
 const KINDS: [&str; 3] = ["xlazy-", "xlazy-output-", "xlazy-libtpu-"];
 
@@ -125,6 +128,15 @@ pub fn to_stay() -> Result<PathBuf> {
     made.as_ref().map(|m| m.path.clone()).ok_or_else(|| Error::other("it was made"))
 }
 
+/// Has a program run in `instead` where somebody has deleted the folder that this one runs in: rustc and cargo end at once where there is
+/// none.
+pub fn run_somewhere<'a>(command: &'a mut Command, instead: &Path) -> &'a mut Command {
+    if std::env::current_dir().is_err() {
+        command.current_dir(instead);
+    }
+    command
+}
+
 /// The folder that temporary ones are made in, and the variable that moves them elsewhere: `XDG_RUNTIME_DIR`, which nobody
 /// else gets into, where there is one that will do; otherwise the one of everybody.
 fn place() -> (PathBuf, &'static str) {
@@ -149,15 +161,19 @@ fn has_flag(path: &Path, flag: FsFlags) -> bool {
     statvfs(path).is_ok_and(|s| s.flags().contains(flag))
 }
 
-/// Removes what kernels that were killed have left behind: it is this user's, has such a name, nobody holds its lock, and
-/// nothing has come into it for a day.
+/// Removes what kernels that were killed have left behind: it is this user's, has such a name, and nobody holds its lock. Where the
+/// process may be one of another machine, and what is to stay, only when nothing has come into it for a day.
 fn sweep(place: &Path) {
     let Ok(user) = private::user() else { return };
+    let here = is_of_this_machine(place);
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some((kind, process)) = kind_and_process(&name.to_string_lossy()) else { continue };
+        let dead = || here && kind == KINDS[0] && !is_alive(process);
         let ours = |m: &std::fs::Metadata| m.is_dir() && m.uid() == user;
-        let old = |m: &std::fs::Metadata| m.modified().is_ok_and(|t| t.elapsed().is_ok_and(|age| age > FORGOTTEN));
-        let due = is_named_so(&entry.file_name().to_string_lossy())
-            && entry.metadata().is_ok_and(|m| ours(&m) && old(&m))
+        let age = |m: &std::fs::Metadata| m.modified().ok()?.elapsed().ok();
+        let old = |m: &_| age(m).is_some_and(|age| age > FORGOTTEN || (age > JUST_MADE && dead()));
+        let due = entry.metadata().is_ok_and(|m| ours(&m) && old(&m))
             && File::open(entry.path()).is_ok_and(|f| f.try_lock().is_ok());
         if due {
             let _ = std::fs::remove_dir_all(entry.path());
@@ -165,16 +181,28 @@ fn sweep(place: &Path) {
     }
 }
 
+/// Whether only processes of this machine make something there, whose locks all are seen here.
+fn is_of_this_machine(place: &Path) -> bool {
+    use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
+    const OVERLAYFS: nix::sys::statfs::FsType = nix::sys::statfs::FsType(0x794c_7630);
+    let local = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, OVERLAYFS];
+    statfs(place).is_ok_and(|s| local.contains(&s.filesystem_type()))
+}
+
+/// In another container its number says nothing, and its lock does.
+fn is_alive(process: i32) -> bool {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(process), None) != Err(nix::errno::Errno::ESRCH)
+}
+
 /// Nobody else's folder has such a name, however it begins.
-fn is_named_so(name: &str) -> bool {
-    let rest = KINDS.iter().filter_map(|kind| name.strip_prefix(kind)).min_by_key(|rest| rest.len());
-    let parts = rest.and_then(|r| r.split_once('-'));
-    parts.is_some_and(|(process, random)| {
-        !process.is_empty()
-            && process.bytes().all(|b| b.is_ascii_digit())
-            && random.len() == 16
-            && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    })
+fn kind_and_process(name: &str) -> Option<(&'static str, i32)> {
+    let kinds = KINDS.iter().filter_map(|kind| Some((*kind, name.strip_prefix(kind)?)));
+    let (kind, rest) = kinds.min_by_key(|(_, rest)| rest.len())?;
+    let (process, random) = rest.split_once('-')?;
+    let ours = process.bytes().all(|b| b.is_ascii_digit())
+        && random.len() == 16
+        && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    Some((kind, process.parse().ok().filter(|process| ours && *process > 0)?))
 }
 
 #[cfg(test)]
@@ -182,9 +210,40 @@ mod tests {
     use super::*;
     use std::time::SystemTime;
 
+    fn age(path: &Path, by: Duration) {
+        File::open(path).unwrap().set_modified(SystemTime::now() - by).unwrap();
+    }
+
     fn make_old(path: &Path) {
-        let file = File::open(path).unwrap();
-        file.set_modified(SystemTime::now() - 2 * FORGOTTEN).unwrap();
+        age(path, 2 * FORGOTTEN);
+    }
+
+    #[test]
+    fn what_a_kernel_of_this_machine_left_is_swept_as_soon_as_it_is_dead() {
+        let place = private::temporary(&std::env::temp_dir(), "xlazy-sweep-").unwrap();
+        let mut process = std::process::Command::new("true").spawn().unwrap();
+        process.wait().unwrap();
+        let dead = process.id();
+        let made = |kind: &str, process: u32, by: Duration| {
+            let path = private::temporary(&place, &format!("{kind}{process}-")).unwrap();
+            age(&path, by);
+            path
+        };
+        let (minutes, seconds) = (2 * JUST_MADE, JUST_MADE / 2);
+        let left = made("xlazy-", dead, minutes);
+        let stay = [
+            made("xlazy-", dead, seconds),
+            made("xlazy-output-", dead, minutes),
+            made("xlazy-", std::process::id(), minutes),
+        ];
+        // As in a container beside this one: nobody has this number here, and somebody holds the lock.
+        let held = made("xlazy-", dead, minutes);
+        let lock = File::open(&held).unwrap();
+        lock.lock().unwrap();
+        sweep(&place);
+        assert_eq!(left.exists(), !is_of_this_machine(&place));
+        assert!(stay.iter().all(|s| s.exists()) && held.exists());
+        std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]

@@ -256,6 +256,46 @@ fn the_folder_may_be_deleted_at_any_time() {
 }
 
 #[test]
+fn the_folder_that_the_kernel_runs_in_may_be_deleted() {
+    let mut own = PathBuf::new();
+    let mut kernel = Process::start(|command, folder| {
+        own = folder.join("own");
+        create_dir(&own).unwrap();
+        command.current_dir(&own);
+    });
+    fill(&mut kernel);
+    remove_dir_all(&own).unwrap();
+    (0..3).for_each(|n| works(&mut kernel, n));
+    let error = kernel.cell("let x: i32 = \"s\";").err();
+    assert!(error.contains("expected `i32`, found `&str`") && !error.contains("panicked"), "{error}");
+    let error = kernel.cell("std::process::abort()").err();
+    assert!(error.contains("SessionDied"), "{error}");
+    kernel.cell("%recover").ok();
+    works(&mut kernel, 3);
+}
+
+#[test]
+fn what_a_killed_kernel_left_goes_when_the_next_one_starts() {
+    let (mut kernel, tmp) = start();
+    fill(&mut kernel);
+    let left = folder_in(&tmp);
+    kernel.kill();
+    // A compiler that ends with it may still take its own away.
+    let mut starts = 0;
+    while left.exists() {
+        let two_minutes_ago = SystemTime::now() - Duration::from_secs(120);
+        std::fs::File::open(&left).unwrap().set_modified(two_minutes_ago).unwrap();
+        let mut xlazy = Command::new(env!("CARGO_BIN_EXE_xlazy"));
+        xlazy.args(["eval", "1 + 1"]).env("TMPDIR", &tmp).env_remove("XDG_RUNTIME_DIR");
+        let out = xlazy.env("XLAZY_CACHE", tmp.with_file_name("cache")).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "2\n", "{}", String::from_utf8_lossy(&out.stderr));
+        starts += 1;
+        assert!(starts < 10, "{left:?} stays");
+    }
+    assert_eq!(inside(&tmp), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn it_may_be_deleted_at_a_random_moment_of_any_cell() {
     let (mut kernel, tmp) = start();
     fill(&mut kernel);

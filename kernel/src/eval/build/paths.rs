@@ -4,6 +4,7 @@ use crate::eval::text::types::paths_in;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
+use crate::folder::run_somewhere;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::process::CommandExt;
@@ -139,7 +140,7 @@ fn compile(crates: &Crates, source: &str, at_work: &AtWork) -> Option<Vec<Diagno
     let metadata = file.with_extension("rmeta");
     std::fs::write(&file, source).ok()?;
     let with = |option: &str, path: &Path| format!("{option}{}", path.display());
-    let child = Command::new(&crates.install.toolchain.rustc)
+    let child = run_somewhere(&mut Command::new(&crates.install.toolchain.rustc), &crates.dir)
         .arg(&file)
         .args(["--edition=2024", "--error-format=json"])
         .arg(with("--out-dir=", &crates.dir))

@@ -7,7 +7,9 @@ use crate::eval::deps::notebook::Notebook;
 use crate::eval::deps::stages::{self, Deps};
 use crate::eval::parse::segments::asked;
 use crate::eval::text::types;
+use crate::folder::run_somewhere;
 use crate::magics;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use xlazy_mime::{Bundle, regular};
@@ -93,7 +95,7 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
 fn explain(session: &Session, events: &mut dyn FnMut(Event)) -> Reply {
     let explanation = |code: &String| {
         let mut rustc = std::process::Command::new(&session.install.toolchain.rustc);
-        let out = rustc.arg("--explain").arg(code).output().ok()?;
+        let out = run_somewhere(&mut rustc, Path::new("/")).arg("--explain").arg(code).output().ok()?;
         Some(format!("{code}\n{}", String::from_utf8_lossy(&out.stdout).trim()))
     };
     let texts: Vec<String> = session.last_codes.iter().filter_map(explanation).collect();

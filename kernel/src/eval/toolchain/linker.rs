@@ -4,6 +4,7 @@
 //! itself, so they are there and fit. What every program and library gets of its own, a first instruction and a few functions,
 //! rustc makes of `assets/link`. Only cargo needs a linker by name, for build scripts and procedural macros: a shell script that
 //! adds what `cc` would.
+use crate::folder::run_somewhere;
 use crate::home;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -73,7 +74,7 @@ fn folders_of_cc() -> Option<Vec<PathBuf>> {
 
 /// What a program prints, if it succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
-    let out = command.stderr(Stdio::null()).output().ok()?;
+    let out = run_somewhere(command, Path::new("/")).stderr(Stdio::null()).output().ok()?;
     out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
@@ -179,6 +180,7 @@ fn emit(what: &str, file: &Path) -> String {
 fn compile(rustc: &Path, source: &str, name: &str, options: &[&str]) -> Result<()> {
     let mut command = Command::new(rustc);
     command.args(["--edition=2024", "-Copt-level=2", "-Cpanic=abort", "-", "--crate-name", name]).args(options);
+    run_somewhere(&mut command, Path::new("/"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         std::io::Write::write_all(&mut stdin, source.as_bytes())?;

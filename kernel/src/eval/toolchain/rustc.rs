@@ -10,6 +10,7 @@ use super::link::Link;
 use super::linker::Lld;
 use crate::eval::text::depth;
 use crate::eval::text::hash::crate_of;
+use crate::folder::run_somewhere;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -222,6 +223,7 @@ fn command(
     // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
+    run_somewhere(&mut command, dir);
     command.envs(as_cargo_says(install));
     if std::env::var_os(STACK).is_none() {
         command.env(STACK, depth::MOST.to_string());
