@@ -149,6 +149,26 @@ fn a_tpu_that_is_not_there_leaves_the_cpu() {
 }
 
 #[test]
+fn the_cpu_counts_as_many_devices_as_a_cell_says() {
+    scratch();
+    let engine = engine();
+    assert!(refused(&engine, 1, "%device CPU 0").contains("the CPU counts as 1 to 224 devices"));
+    assert!(refused(&engine, 2, "%device TPU 8").contains("TPU has the devices that there are"));
+    let said = shown(&engine, 3, "%device CPU 4\nxlazy::devices().len()");
+    assert!(said.contains("programs will run on CPU, which counts as 4 devices") && said.contains('4'), "{said}");
+    let why = refused(&engine, 4, "Mesh::new(&[(\"x\", 8)])");
+    assert!(why.contains("`%device CPU 8`, the first thing after a restart of the kernel"), "{why}");
+    let why = refused(&engine, 5, "%device CPU 8");
+    assert!(why.contains("one of 4 devices") && why.contains("restart the kernel"), "{why}");
+    assert!(shown(&engine, 6, "%device cpu 4").contains("already, one of 4 devices"));
+    // A session that takes the place of one that died is told as well.
+    assert!(refused(&engine, 7, "std::process::abort()").contains("signal"));
+    let counted = shown(&engine, 8, "Mesh::new(&[(\"x\", 4)]).size()");
+    assert!(counted.contains('4'), "{counted}");
+    engine.shutdown();
+}
+
+#[test]
 fn pjrt_device_tpu_without_one_says_so_and_runs_on_the_cpu() {
     scratch();
     set("PJRT_DEVICE", "TPU");

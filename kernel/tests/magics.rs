@@ -337,8 +337,9 @@ fn what_a_magic_does_not_take_is_refused_before_anything_is_asked() {
     check(
         "%device CPU TPU",
         expect![[r#"
-            error UsageError: %device takes one platform.
+            error UsageError: %device takes one platform, and behind it a number, not `CPU TPU`.
                 %device [CPU|TPU|CUDA]
+                %device CPU N
         "#]],
     );
     check(

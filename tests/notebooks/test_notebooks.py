@@ -29,14 +29,6 @@ def wants_libtpu(path):
         pytest.skip("libtpu is not here: xlazy plugins install tpu")
 
 
-@pytest.fixture(autouse=True)
-def eight_devices(request, monkeypatch):
-    """The lessons on many devices have the CPU count as eight."""
-    path = request.node.callspec.params.get("path") if hasattr(request.node, "callspec") else None
-    if path and path.stem.startswith(("06-", "10-")):
-        monkeypatch.setenv("XLAZY_CPU_DEVICES", "8")
-
-
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
 

@@ -40,8 +40,8 @@ pub enum Takes {
     Words(&'static [&'static str]),
     /// One of these, and what it is about.
     Verbs(&'static [&'static str]),
-    /// The name of one such thing.
-    One(&'static str),
+    /// The name of one such thing, and how many of it there are to be.
+    Some(&'static str),
     /// The number of one such thing.
     Number(&'static str),
     /// `NAME=N`, or `off`.
@@ -139,7 +139,7 @@ impl Magic {
             Takes::Words(words) | Takes::Verbs(words) => Some(words),
             Takes::Count(_) => Some(&["off"]),
             Takes::Level => Some(&["0", "1", "2", "3"]),
-            Takes::Nothing(_) | Takes::One(_) | Takes::Number(_) => Some(&[]),
+            Takes::Nothing(_) | Takes::Some(_) | Takes::Number(_) => Some(&[]),
             Takes::Magic | Takes::Rest => None,
         }
     }
@@ -148,7 +148,7 @@ impl Magic {
     pub fn refuses(&self, args: &str) -> Option<Reply> {
         let name = self.name;
         let mut words = args.split_whitespace();
-        let (first, more) = (words.next().unwrap_or_default(), words.next().is_some());
+        let (first, more) = (words.next().unwrap_or_default(), words.next());
         let what = match self.takes {
             Takes::Level if matches!(first, "0" | "1" | "2" | "3") => return None,
             Takes::Level => return Some(error("UsageError", &format!("`%{name}` takes a level from 0 to 3"))),
@@ -159,8 +159,8 @@ impl Magic {
             Takes::Words(_) => format!("%{name} does not know `{args}`."),
             Takes::Verbs(verbs) if verbs.contains(&first) => return None,
             Takes::Verbs(verbs) => format!("%{name} takes {}, not `{first}`.", one_of(verbs)),
-            Takes::One(_) if !more => return None,
-            Takes::One(what) => format!("%{name} takes one {what}."),
+            Takes::Some(_) if words.next().is_none() && more.is_none_or(|n| n.parse::<u64>().is_ok()) => return None,
+            Takes::Some(what) => format!("%{name} takes one {what}, and behind it a number, not `{args}`."),
             Takes::Number(_) if args.parse::<u64>().is_ok() => return None,
             Takes::Number(what) => format!("%{name} takes the number of a {what}, not `{args}`."),
             Takes::Count(what) => {

@@ -17,6 +17,14 @@ pub fn set_running(running: bool) {
     RUNNING.store(running, Ordering::Relaxed);
 }
 
+/// What has the CPU count as so many devices; it is too late for it in this process.
+pub fn cpu_devices(wanted: usize) -> String {
+    match running() {
+        true => format!("`%device CPU {wanted}`, the first thing after a restart of the kernel"),
+        false => format!("XLAZY_CPU_DEVICES={wanted} in the environment of the kernel"),
+    }
+}
+
 /// The payload that unwinds an interrupted cell. Only [`crate::sys::check_interrupt`] makes one.
 pub struct Interrupted(pub(crate) ());
 

@@ -1,19 +1,21 @@
-//! Which platform programs run on: `%device`, and `PJRT_DEVICE=TPU` where there is no TPU.
+//! Which platform programs run on, and as how many devices the CPU counts: `%device`, and `PJRT_DEVICE=TPU` where there is no TPU.
 use crate::{Error, Result};
-use xlazy_core::device::platform::{CUDA, PLATFORMS, Platform, TPU};
-use xlazy_core::device::{chips, device_names, opened, without_chip};
+use xlazy_core::device::platform::{CPU, CUDA, PLATFORMS, Platform, TPU};
+use xlazy_core::device::{MOST_DEVICES, chips, device_names, opened, without_chip};
 use xlazy_mime::Bundle;
 
 /// Answers the kernel's question `device`: what programs run on, or a change of it.
 pub(crate) fn answer(args: &str) -> Result<Bundle> {
-    let wanted = args.trim();
-    if wanted.is_empty() {
-        return Ok(Bundle::text(now()));
-    }
+    let mut words = args.split_whitespace();
+    let Some(wanted) = words.next() else { return Ok(Bundle::text(now())) };
+    let count = words.next();
     let platform = PLATFORMS.iter().copied().find(|p| p.name.eq_ignore_ascii_case(wanted)).ok_or_else(|| {
         let names: Vec<&str> = PLATFORMS.iter().map(|p| p.name).collect();
         Error::Usage { message: format!("{wanted:?} is no platform of xlazy: there are {}", names.join(", ")) }
     })?;
+    if let Some(count) = count {
+        return counted(platform, count);
+    }
     if let Some(why) = without_chip(platform) {
         return Ok(Bundle::text(why));
     }
@@ -31,6 +33,33 @@ pub(crate) fn answer(args: &str) -> Result<Bundle> {
             xlazy_core::sys::set_env("PJRT_DEVICE", platform.name);
             Ok(Bundle::text(format!("programs will run on {}", platform.name)))
         }
+    }
+}
+
+/// Has a platform count as so many devices.
+fn counted(platform: &Platform, count: &str) -> Result<Bundle> {
+    let refused = |message: String| Err(Error::Usage { message });
+    let count = match count.parse::<usize>() {
+        Ok(count @ 1..=MOST_DEVICES) if platform.name == CPU.name => count,
+        Ok(_) if platform.name == CPU.name => return refused(format!("the CPU counts as 1 to {MOST_DEVICES} devices")),
+        _ => return refused(format!("{} has the devices that there are: %device {}", platform.name, platform.name)),
+    };
+    platform.library()?;
+    let devices = xlazy_mime::count(count, "device");
+    match opened() {
+        None => {
+            xlazy_core::sys::set_env("PJRT_DEVICE", platform.name);
+            xlazy_core::sys::set_env("XLAZY_CPU_DEVICES", &count.to_string());
+            Ok(Bundle::text(format!("programs will run on CPU, which counts as {devices}")))
+        }
+        Some(name) if name.starts_with("cpu") && device_names()?.len() == count => {
+            Ok(Bundle::text(format!("programs run on {name} already, one of {devices}")))
+        }
+        Some(name) => refused(format!(
+            "programs have run on {name} in this session, one of {}, and values live there: restart the kernel, and run \
+             `%device CPU {count}` before the first tensor",
+            xlazy_mime::count(device_names()?.len(), "device")
+        )),
     }
 }
 

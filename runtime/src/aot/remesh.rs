@@ -47,7 +47,7 @@ pub(super) fn axes(text: &str) -> Result<Axes> {
 pub(super) fn over(text: &str, wanted: &[(String, u64)]) -> Result<String> {
     let Some((range, mut axes)) = mesh(text) else {
         let why = "the program is for one device, so there is no mesh to change: lay its inputs out with `mark_sharding`, on the \
-                   CPU's devices (XLAZY_CPU_DEVICES=8 in the environment of the kernel), and ask again";
+                   CPU's devices (`%device CPU 8` before the first tensor), and ask again";
         return Err(refused(why.into()));
     };
     let names = axes.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" and ");

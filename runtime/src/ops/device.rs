@@ -83,10 +83,8 @@ fn find(name: &str) -> Result<u8> {
         return Ok(i as u8);
     }
     let more = match names {
-        [only] if only.starts_with("cpu") => {
-            "; there are two with XLAZY_CPU_DEVICES=2 in the environment of the kernel"
-        }
-        _ => "",
+        [only] if only.starts_with("cpu") => format!("; there are two with {}", xlazy_core::host::cpu_devices(2)),
+        _ => String::new(),
     };
     let message = match names {
         [only] => format!("there is no device {name:?}: there is {only} alone{more}"),

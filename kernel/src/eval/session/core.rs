@@ -47,6 +47,8 @@ pub struct Session {
     pub generator: (u64, u64),
     /// Source files of definitions, the cells and lines they belong to, and the cell's text, as the runtime is told.
     pub registered: Vec<String>,
+    /// What `%device` was told last.
+    pub device: Option<String>,
     /// The numbers of rustc's errors in the last cell that did not compile.
     pub last_codes: BTreeSet<String>,
     /// Of cells that do not say otherwise.
@@ -102,6 +104,7 @@ impl Session {
         let process = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
         let process = process.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
         let (vars, gone, declared, lent, lost, journal, generator, registered, last_codes) = Default::default();
+        let device = None;
         let (effect, autosave, opt_level, runs, begun, replayed) = Default::default();
         Ok(Session {
             install,
@@ -118,6 +121,7 @@ impl Session {
             autosave,
             generator,
             registered,
+            device,
             last_codes,
             opt_level,
             runs,
@@ -195,6 +199,9 @@ impl Session {
         // Functions of earlier cells are still there, and so are their lines.
         for known in self.registered.clone() {
             let _ = self.call(Question::Cell, &known);
+        }
+        if let Some(device) = &self.device {
+            let _ = self.call(Question::Device, device);
         }
         Ok(())
     }

@@ -281,7 +281,12 @@ impl magics::Host for Inside<'_> {
         as_people_write(name, explained).or_else(|| lock(&self.engine.session).call(Question::Doc, name).ok())
     }
     fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
-        lock(&self.engine.session).call(question, args)
+        let mut session = lock(&self.engine.session);
+        let answer = session.call(question, args);
+        if matches!(question, Question::Device) && !args.is_empty() && answer.is_ok() {
+            session.device = Some(args.to_owned());
+        }
+        answer
     }
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {

@@ -101,7 +101,7 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
             Some((start, if before.is_empty() { plain(words.collect()) } else { Vec::new() }))
         }
         (Takes::Count(what), []) => Some((start, plain(vec![format!("{what}="), "off".to_owned()]))),
-        (Takes::One("platform"), []) => Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()]))),
+        (Takes::Some("platform"), []) => Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()]))),
         _ => {
             let words = magics::candidates(line)?;
             Some((start, plain(words.into_iter().map(str::to_owned).collect())))

@@ -24,7 +24,7 @@ pub struct OpenClient {
 }
 
 /// More devices than a node's byte can tell apart are left alone; the last numbers stand for meshes.
-const MOST_DEVICES: usize = mesh::FIRST as usize;
+pub const MOST_DEVICES: usize = mesh::FIRST as usize;
 
 static CLIENT: OnceLock<OpenClient> = OnceLock::new();
 

@@ -13,7 +13,7 @@ mod workers;
 
 pub use chip::{chips, without_chip};
 pub use client::{
-    OpenClient, client, client_if_open, device_name, device_names, name_of, opened, preload, probe,
+    MOST_DEVICES, OpenClient, client, client_if_open, device_name, device_names, name_of, opened, preload, probe,
     release_what_loading_took,
 };
 pub use data::{Counted, DeviceData, Shards, bytes_in_use, counted};

@@ -193,7 +193,7 @@ impl Mesh {
 }
 
 fn too_few(name: &str, wanted: usize, devices: usize) -> String {
-    let more = format!("; on the CPU there are with XLAZY_CPU_DEVICES={wanted} in the environment of the kernel");
+    let more = format!("; on the CPU there are with {}", crate::host::cpu_devices(wanted));
     let more = if wanted <= FIRST as usize { more } else { String::new() };
     let (have, wanted) = (xlazy_mime::count(devices, "device"), xlazy_mime::count(wanted, "device"));
     let need = if name.ends_with('s') { "need" } else { "needs" };

@@ -7,12 +7,13 @@ mod unfold;
 
 use crate::{Error, Result};
 
+pub use cpu::CPU;
 pub use cuda::{CUDA, places as cuda_places};
 pub use plugin::Platform;
 pub use tpu::{NO_HARDWARE, TPU, places as tpu_places};
 
 /// All platforms.
-pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &TPU, &CUDA];
+pub static PLATFORMS: &[&Platform] = &[&CPU, &TPU, &CUDA];
 
 impl Platform {
     /// The platform that `PJRT_DEVICE` names; the CPU where it is not set.
