@@ -89,8 +89,8 @@ def glibc_of(path):
     return max([(int(a), int(b)) for a, b in versions], default=(2, 17))
 
 
-def licences_of_crates(metadata):
-    """A line for each crate that is in the programs, with its licence."""
+def crates_of(metadata):
+    """The crates of others that are in the programs, in order."""
     packages = {p["id"]: p for p in metadata["packages"]}
     nodes = {n["id"]: n for n in metadata["resolve"]["nodes"]}
     seen, following = set(), list(metadata["workspace_members"])
@@ -100,13 +100,45 @@ def licences_of_crates(metadata):
             seen.add(node)
             normal = [d for d in nodes[node]["deps"] if any(k["kind"] is None for k in d["dep_kinds"])]
             following += [d["pkg"] for d in normal]
-    lines = []
-    for package in sorted((packages[i] for i in seen), key=lambda p: (p["name"], p["version"])):
-        if package["source"] is None:
-            continue
-        licence = package["license"] or package["license_file"] or sys.exit(f"wheel: {package['name']} has no licence")
-        lines.append(f"{package['name']} {package['version']}  {licence}  {package['repository'] or ''}".rstrip())
-    return lines
+    others = (packages[i] for i in seen if packages[i]["source"])
+    return sorted(others, key=lambda p: (p["name"], p["version"]))
+
+
+# What the licences and the notices of a crate are called, in its folder or one below that has nothing else.
+NOTICES = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense|authors)", re.I)
+
+
+def notices_of(package, sysroot):
+    """The texts that whoever passes a crate on has to pass on; for one that has none with it those of its licences."""
+    folder = Path(package["manifest_path"]).parent
+    places = [folder, *(p for p in folder.iterdir() if p.is_dir() and re.fullmatch(r"licen[cs]es?", p.name, re.I))]
+    files = sorted(f for place in places for f in place.iterdir() if f.is_file() and (place != folder or NOTICES.match(f.name)))
+    named = folder / (package["license_file"] or "")
+    if named.is_file() and named not in files:
+        files.append(named)
+    texts = [f.read_text(errors="replace").strip() for f in files if f.suffix != ".rs"]
+    if texts:
+        return texts
+    names = re.findall(r"[\w.-]*[A-Z][\w.-]*", re.sub(r"\b(OR|AND|WITH)\b", "", package["license"] or ""))
+    ours = {name: ROOT / f"scripts/licences/{name}.txt" for name in names}
+    texts = [ours[name].read_text() if ours[name].is_file() else document(sysroot, f"rust/licenses/{name}.txt") for name in names]
+    return [f"Copyright (c) the authors of {package['name']}\n\n{text.strip()}" for text in texts]
+
+
+def licences_of_crates(metadata, sysroot):
+    """A line for each crate that is in the programs, with its licence; then every text once, below the crates that it is of."""
+    lines, texts = [], {}
+    for package in crates_of(metadata):
+        name = f"{package['name']} {package['version']}"
+        licence = package["license"] or package["license_file"] or sys.exit(f"wheel: {name} has no licence")
+        authors = ", ".join(re.sub(r"\s*<.*>", "", a) for a in package["authors"])
+        lines.append("  ".join(part for part in (name, licence, package["repository"], authors) if part))
+        notices = notices_of(package, sysroot) or sys.exit(f"wheel: {name} has no text of its licence")
+        # Lines are broken elsewhere in some copies of one text.
+        for words, text in {" ".join(text.split()): text for text in notices}.items():
+            texts.setdefault(words, (text, []))[1].append(name)
+    bodies = "".join(f"\n==== {', '.join(of)}\n\n{text}\n" for text, of in texts.values())
+    return "\n".join(lines) + "\n" + bodies
 
 
 def main():
@@ -138,9 +170,10 @@ def main():
     wheel.folder(f"{wheel.stem}.data/data/share/jupyter/kernels/xlazy", spec)
     for name in ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT"):
         wheel.licence(name, (ROOT / name).read_text())
-    crates = "\n".join(licences_of_crates(metadata))
-    about = f"xlazy {version}: {LICENCE}.\nRust's standard library {rust}: {LICENCE}.\nCrates that are part of it:\n\n{crates}\n"
-    wheel.licence("THIRD-PARTY.txt", about)
+    about = f"xlazy {version}: {LICENCE}.\nRust's standard library {rust}: {LICENCE}.\nCrates that are part of it:\n\n"
+    wheel.licence("THIRD-PARTY.txt", about + licences_of_crates(metadata, sysroot))
+    # It lies beside the programs, too.
+    wheel.licence("RUST-LIBRARY.html", document(sysroot, "rust/COPYRIGHT-library.html"))
     wheel.done()
 
     # What a cell, and cargo for `:dep`, take of Rust. The sanitizers' and the profiler's run-times are for nobody here.
@@ -167,17 +200,20 @@ def main():
 def licences_of_rust(sysroot, rust, name):
     about = f"Rust {rust}, https://www.rust-lang.org: {LICENCE}. LLVM, a part of it: Apache-2.0 WITH LLVM-exception.\n"
     about += f"{name} has files of Rust's own distribution, as they are. The licences of all that is in them:\n\n"
-    documents = sysroot / "share/doc"
     whose = {
         "xlazy-rust-driver": ["rust/COPYRIGHT.html"],
         "xlazy-rust": ["rust/COPYRIGHT-library.html", "cargo/LICENSE-THIRD-PARTY"],
     }
-    texts = [documents / n for n in whose.get(name, [])]
-    texts += sorted((documents / "rust/licenses").glob("*")) or [documents / "rust/licenses"]
-    missing = [str(t) for t in texts if not t.is_file()]
-    if missing:
-        sys.exit(f"wheel: licences have to come along, and {', '.join(missing)} is not there")
-    return about + "".join(f"==== {t.name}\n\n{t.read_text()}\n" for t in texts)
+    documents = sysroot / "share/doc"
+    names = whose.get(name, []) + sorted(str(t.relative_to(documents)) for t in (documents / "rust/licenses").glob("*"))
+    return about + "".join(f"==== {Path(n).name}\n\n{document(sysroot, n)}\n" for n in names)
+
+
+def document(sysroot, name):
+    path = sysroot / "share/doc" / name
+    if not path.is_file():
+        sys.exit(f"wheel: licences have to come along, and {path} is not there")
+    return path.read_text()
 
 
 if __name__ == "__main__":

@@ -33,6 +33,10 @@ for wheel in "$wheels"/xlazy*.whl; do
   [[ $(printf '%s\n' "$glibc" "$promised" | sort -V | tail -1) == "$promised" ]] || fail "$wheel wants glibc $glibc, the README says $promised"
   # What is found out here is what others find out.
   if [[ $wheel == */xlazy-[0-9]* ]]; then
+    # The texts of its crates' licences, not only their names.
+    texts=$(python3 -c 'import sys, zipfile; w = zipfile.ZipFile(sys.argv[1]); [print(w.read(n).decode()) for n in w.namelist() if n.endswith("/THIRD-PARTY.txt")]' "$wheel")
+    grep '^==== .*serde_json' <<<"$texts" >/dev/null && grep 'Permission is hereby granted' <<<"$texts" >/dev/null ||
+      fail "$wheel has no texts of its crates' licences"
     said=$("$venv/bin/auditwheel" show "$wheel" 2>&1) || fail "auditwheel: $said"
     tr '\n' ' ' <<<"$said" | grep "$tag" >/dev/null || fail "auditwheel does not call it $tag: $said"
   fi
