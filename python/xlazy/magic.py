@@ -183,11 +183,27 @@ def completes(completer, session):
     completer.completions = completions
 
 
+def inspects(kernel, session):
+    """Has a notebook's kernel tell of Rust, too, where a front end asks what stands at the cursor."""
+    python = kernel.do_inspect
+
+    def do_inspect(code, cursor_pos, detail_level=0, *more, **options):
+        rust = rust_at(code, cursor_pos)
+        if rust is None:
+            return python(code, cursor_pos, detail_level, *more, **options)
+        begin, end = rust
+        return session.inspect(code[begin:end], cursor_pos - begin, detail_level)
+
+    kernel.do_inspect = do_inspect
+
+
 def load(ipython):
     unload(ipython)
     magics = XlazyMagics(ipython)
     ipython.register_magics(magics)
     completes(ipython.Completer, magics.session)
+    if kernel := magics.session.kernel():
+        inspects(kernel, magics.session)
     # The session ends with the notebook's kernel.
     atexit.register(magics.session.end)
 
@@ -199,5 +215,7 @@ def unload(ipython):
     atexit.unregister(magics.session.end)
     magics.session.end()
     del ipython.Completer.completions
+    if kernel := magics.session.kernel():
+        del kernel.do_inspect
     for kind, name in (("cell", "xlazy"), ("line", "xlazy_get"), ("line", "xlazy_put")):
         ipython.magics_manager.magics[kind].pop(name, None)

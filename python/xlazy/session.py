@@ -211,6 +211,12 @@ class Session:
         content = self.answer("complete_request", asked, timeout=5) if self.alive() else None
         return (content["matches"], content["cursor_start"], content["cursor_end"]) if content else ([], position, position)
 
+    def inspect(self, code, position, detail):
+        """What a front end shows of what stands at a place; that nothing was found where there is no session, or no answer in time."""
+        asked = {"code": code, "cursor_pos": position, "detail_level": detail}
+        content = self.answer("inspect_request", asked, timeout=5) if self.alive() else None
+        return content or {"status": "ok", "found": False, "data": {}, "metadata": {}}
+
 
 # What a front end shows of a cell that is over.
 SHOWN = ("stream", "display_data", "update_display_data", "clear_output", "error")

@@ -302,6 +302,23 @@ def test_rust_is_completed(front, before):
     assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
 
 
+@pytest.mark.parametrize("before", ["%%xlazy\nlet other = 1;\n", "\n \n%%xlazy\n", "x = 1\ny = %xlazy_get "])
+def test_rust_is_told_of(front, before):
+    _, client = front
+    cell = before + "weights.matmul"
+    content = client.inspect(cell, len(cell), reply=True, timeout=60)["content"]
+    assert content["found"] and "matmul" in content["data"]["text/plain"], content
+
+
+def test_python_is_told_of_beside_it(front):
+    _, client = front
+    cell = "print"
+    content = client.inspect(cell, len(cell), reply=True, timeout=60)["content"]
+    assert content["found"] and "stream" in content["data"]["text/plain"], content
+    cell = "%%xlazy\nnowhere_at_all"
+    assert not client.inspect(cell, len(cell), reply=True, timeout=60)["content"]["found"]
+
+
 def test_python_is_completed_beside_it(front):
     _, client = front
     cell = "import numpy\nnumpy.ara"
