@@ -77,6 +77,11 @@ pub(super) fn of(at: Place) -> Option<bool> {
     modes().as_ref()?.lines.get(&at).filter(|(_, both)| *both).map(|(last, _)| *last)
 }
 
+/// The mode in which a line ran last.
+pub(super) fn last_of(at: Place) -> Option<bool> {
+    modes().as_ref()?.lines.get(&at).map(|(last, _)| *last)
+}
+
 /// Where the mode was switched to this one.
 pub(super) fn switch_to(training: bool) -> Option<Place> {
     modes().as_ref()?.switch.filter(|(_, to)| *to == training).map(|(at, _)| at)

@@ -33,6 +33,7 @@ mod sharding;
 mod special;
 mod split;
 mod state;
+mod updates;
 mod valued;
 mod weak;
 mod whole;
@@ -77,6 +78,7 @@ const OF_SESSIONS: &[Cause] = &[
     growth::claim,
     valued::claim,
     branch::claim,
+    updates::claim,
     model::claim,
     state::claim,
 ];

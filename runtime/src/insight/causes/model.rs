@@ -80,7 +80,13 @@ fn other(e: &Evidence) -> Option<Claim> {
     let lineages =
         |r: &Record| -> HashSet<u64> { r.leaves.iter().filter(|l| l.parameter).map(|l| l.lineage).collect() };
     let (new, old) = (lineages(e.new), lineages(e.old));
-    if new.is_empty() || old.is_empty() || !new.is_disjoint(&old) {
+    // As many of the same types would be the same program, if that were all.
+    let types = |r: &Record| {
+        let mut all: Vec<String> = r.leaves.iter().filter(|l| l.parameter).map(|l| l.ty.to_string()).collect();
+        all.sort_unstable();
+        all
+    };
+    if new.is_empty() || old.is_empty() || !new.is_disjoint(&old) || types(e.new) == types(e.old) {
         return None;
     }
     let leaves = |r: &'_ Record, all: &[u32]| -> Vec<Place> {

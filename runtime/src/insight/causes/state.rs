@@ -49,30 +49,36 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
         ))
         .code(move_behind(new.site, last.at));
     }
-    let zero = match made.dtype {
-        DType::F32 | DType::F64 => format!("0.0{}", made.dtype.name()),
-        DType::I32 | DType::I64 => format!("0{}", made.dtype.name()),
-        _ => return expected.into(),
-    };
     let dims = match made.shape.len() {
         0 => "()".to_owned(),
         _ => format!("{:?}", made.shape.iter().collect::<Vec<_>>()),
     };
-    let on_host = format!("`Tensor::from_vec(vec![{zero}; {}], {dims})`", made.shape.numel());
+    let on_host = |number: u8| {
+        let literal = match made.dtype {
+            DType::F32 | DType::F64 => format!("{number}.0{}", made.dtype.name()),
+            DType::I32 | DType::I64 => format!("{number}{}", made.dtype.name()),
+            _ => return None,
+        };
+        Some(format!("`Tensor::from_vec(vec![{literal}; {}], {dims})`", made.shape.numel()))
+    };
     // What the first step made of nothing may come from the host.
     let gone: Vec<&Step> = all.iter().flat_map(|ops| &ops.old).map(|&j| &old.steps[j as usize]).collect();
     if news.is_empty() && gone.iter().all(|s| s.op.kind == Kind::Made) {
-        // One alone, made where nothing else is.
-        let code = match gone[..] {
-            [made_here] if *made_here.ty == *made && !is_shared(made_here.at) => {
-                replace(made_here.at, on_host.trim_matches('`'))
-            }
+        let number = match gone[..] {
+            [one] if *one.ty == *made => ["zeros", "ones"].iter().position(|name| one.op.name == *name),
             _ => None,
         };
+        let Some(code) = number.and_then(|n| on_host(n as u8)) else {
+            return Fix::from(format!(
+                "{expected}. To compile once only, make it on the host (`Tensor::from_vec`), where it is data from the start"
+            ));
+        };
+        let from = gone[0].at;
+        let edits = if is_shared(from) { None } else { replace(from, code.trim_matches('`')) };
         return Fix::from(format!(
-            "{expected}. To compile once only, make it on the host: {on_host}, which is data from the start"
+            "{expected}. To compile once only, make it on the host: {code}, which is data from the start"
         ))
-        .code(code);
+        .code(edits);
     }
     // Nothing is what a sum begins with, if all that the second step does more is done to what it took up.
     let mut takes: HashSet<u32> = HashSet::new();
@@ -88,9 +94,13 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
     let sums =
         news.iter().all(|s| matches!(s.op.kind, Kind::Add | Kind::Mul)) && news.iter().any(|s| s.op.kind == Kind::Add);
     let gradient = new.leaves.iter().any(|l| same_place(l.at, at) && l.derived == Some(Derived::Gradient));
-    if sums && !gradient && came.iter().all(|i| takes.contains(i)) {
+    if sums
+        && !gradient
+        && came.iter().all(|i| takes.contains(i))
+        && let Some(zeros) = on_host(0)
+    {
         return format!(
-            "{expected}. To compile once only, begin with zeros from the host where they give the same result: {on_host}"
+            "{expected}. To compile once only, begin with zeros from the host where they give the same result: {zeros}"
         )
         .into();
     }

@@ -1,4 +1,5 @@
 //! Which ops of two programs correspond.
+use super::renewed::renewed;
 use super::shortest::shortest;
 use crate::insight::marks::Marks;
 use crate::insight::record::{LeafRecord, Record, token};
@@ -55,8 +56,10 @@ impl<'a> Tokens<'a> {
         let lasts = |r: &Record| r.leaves.iter().any(|l| l.lasts() && known.contains(&l.lineage));
         let share = new.device == old.device || lasts(new) || lasts(old);
         let lasting = |l: &LeafRecord| share && l.lasts() || !l.scalar && known.contains(&l.lineage);
+        let renewed = renewed(new, old);
+        let which = |l: &LeafRecord| renewed.get(&l.lineage).copied().unwrap_or(l.lineage);
         let side = |r: &'a Record| {
-            let leaves = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
+            let leaves = r.leaves.iter().map(|l| if lasting(l) { which(l) } else { 0 }).collect();
             if lines {
                 return Side { of: r, ops: Cow::Borrowed(r.tokens()), typed: Cow::Borrowed(r.typed()), leaves };
             }

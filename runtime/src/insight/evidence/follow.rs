@@ -38,6 +38,14 @@ pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], becam
         by.set(by.get().or(found));
         found.is_some()
     };
+    let scaled = |x: f64, y: f64| {
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+        let sizes = became.sizes.iter().map(|&(now, was, r)| (now as f64, was as f64, r));
+        let mut all = sizes.chain(became.amounts.iter().copied());
+        let found = all.find(|&(now, was, _)| close(x * was, y * now) || close(x * now, y * was)).map(|f| f.2);
+        by.set(by.get().or(found));
+        found.is_some()
+    };
     let attr = |(k, (a, b)): (usize, (&Attr, &Attr))| match (a, b) {
         _ if a == b => true,
         (Attr::Int(x), Attr::Int(y)) => one(new.op.attrs[k].role, along, *x, *y),
@@ -45,15 +53,10 @@ pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], becam
             let mut all = x.iter().zip(y.iter()).enumerate();
             all.all(|(d, (x, y))| x == y || one(new.op.attrs[k].role, Some(d), *x, *y))
         }
-        // A number of elements, or a part of one: what a mean is divided by.
-        (Attr::Float(x), Attr::Float(y)) if new.op.attrs[k].role == Role::Constant => {
-            let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
-            let sizes = became.sizes.iter().map(|&(now, was, r)| (now as f64, was as f64, r));
-            let mut all = sizes.chain(became.amounts.iter().copied());
-            let fits = |&(now, was, _): &(f64, f64, usize)| close(x * was, y * now) || close(x * now, y * was);
-            let found = all.find(fits).map(|f| f.2);
-            by.set(by.get().or(found));
-            found.is_some()
+        // Numbers of elements, or parts of one: what a mean is divided by.
+        (Attr::Float(x), Attr::Float(y)) if new.op.attrs[k].role == Role::Constant => scaled(*x, *y),
+        (Attr::Floats(x), Attr::Floats(y)) if x.len() == y.len() && new.op.attrs[k].role == Role::Constant => {
+            x.iter().zip(y.iter()).all(|(x, y)| x == y || scaled(*x, *y))
         }
         // The same ops on operands of other sizes.
         (Attr::Region(_), Attr::Region(_)) if Bodies::of(a).is_like(Bodies::of(b)) => {
@@ -114,6 +117,16 @@ pub(crate) fn of_its_own(new: &Step, old: &Step, operands: &[(&Type, &Type)]) ->
         }
         _ => false,
     };
+    // As large as what it is applied to, all of it: a window over the whole of something.
+    let whole = |a: &Attr, b: &Attr| match (a, b) {
+        (Attr::Ints(x), Attr::Ints(y)) if x.len() == y.len() => {
+            let of = |ty: &Type, d: usize| ty.shape.get(d).map(|s| *s as i64);
+            let first = operands.first();
+            (0..x.len())
+                .all(|d| x[d] == y[d] || first.is_some_and(|(a, b)| of(a, d) == Some(x[d]) && of(b, d) == Some(y[d])))
+        }
+        _ => false,
+    };
     let mut own = Own::Nothing;
     for k in (0..new.attrs.len().min(old.attrs.len())).filter(|&k| new.attrs[k] != old.attrs[k]) {
         let (a, b) = (&new.attrs[k], &old.attrs[k]);
@@ -126,6 +139,7 @@ pub(crate) fn of_its_own(new: &Step, old: &Step, operands: &[(&Type, &Type)]) ->
             Role::Mode => return Own::Attributes,
             Role::Body if operands.iter().all(|(x, y)| x == y) => return Own::Attributes,
             Role::Body if !Bodies::of(a).is_like(Bodies::of(b)) => return Own::Attributes,
+            _ if whole(a, b) => {}
             Role::Position if moved(a, b) => own = Own::Moved,
             Role::Axis | Role::Position | Role::Constant | Role::Stride if comparable => return Own::Attributes,
             _ => {}

@@ -1,5 +1,6 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
+use super::renewed::renewed;
 use crate::insight::record::{LeafRecord, Record};
 use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::Hash;
@@ -13,11 +14,12 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// The same tensor is itself; what a name stands for, or what a line made, is that in both programs where they
+    /// The same tensor is itself, and that of a model made anew the one in whose place it is; what a name stands for, or what a line made, is that in both programs where they
     /// have as many of it, but for lines that made what lasts, which is itself alone; else what the same operand of the same op takes corresponds.
     pub fn pair(new: &Record, old: &Record, aligned: &Aligned) -> Leaves {
         let mut all = Leaves { of_new: vec![NONE; new.leaves.len()], of_old: vec![NONE; old.leaves.len()] };
-        all.by(new, old, |l| Some(l.lineage));
+        let renewed = renewed(new, old);
+        all.by(new, old, |l| Some(renewed.get(&l.lineage).copied().unwrap_or(l.lineage)));
         all.by(new, old, |l| l.name.clone().filter(|_| !l.computed));
         // Of a text no tensor is known: those of one line and one type are the same where there are as many.
         if !new.session {

@@ -9,6 +9,7 @@ mod fold;
 mod follow;
 mod leaves;
 pub(super) mod nearest;
+mod renewed;
 mod roots;
 mod shortest;
 mod union;
