@@ -13,7 +13,8 @@ pub use super::frame::Frame;
 pub use super::held::{Holds, Hole};
 pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
 pub use super::show::{
-    NoEvcxr, Show, ShowDebug, ShowKnown, ShowModule, ShowOpaque, ShowPlain, ShowRich, To, evcxr_is_absent,
+    NoEvcxr, Show, ShowDebug, ShowDisplay, ShowFuture, ShowKnown, ShowLong, ShowModule, ShowOpaque, ShowPlain,
+    ShowRich, To, evcxr_is_absent,
 };
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};

@@ -2,8 +2,8 @@
 use super::link;
 use crate::display;
 use crate::nn::Module;
-use crate::tensor::showing;
-use std::fmt::{Debug, Write};
+use crate::tensor::{Tensor, showing};
+use std::fmt::{Arguments, Debug, Display, Write};
 use std::panic::Location;
 use xlazy_mime::gather::gathering;
 use xlazy_mime::{Bundle, Rich, Tell};
@@ -66,9 +66,10 @@ macro_rules! show_to {
         match &$value {
             value => {
                 use $crate::cell::rt::{
-                    ShowDebug as _, ShowKnown as _, ShowModule as _, ShowOpaque as _, ShowRich as _,
+                    ShowDebug as _, ShowDisplay as _, ShowFuture as _, ShowKnown as _, ShowLong as _, ShowModule as _,
+                    ShowOpaque as _, ShowRich as _,
                 };
-                (&&&&&$crate::cell::rt::Show(value)).show($to)
+                (&&&&&&&$crate::cell::rt::Show(value)).show($to)
             }
         }
     };
@@ -113,24 +114,34 @@ impl To<'_> {
 }
 
 /// A value to be shown; the traits below choose how, by autoref: what is compiled here already, else `Rich`, else as a module, else
-/// `Debug`, else its type's name. One compile, no second try. Where a type may have an `evcxr_display`, it is asked between
+/// `Debug`, else `Display`, else its type's name. One compile, no second try. Where a type may have an `evcxr_display`, it is asked between
 /// `Rich` and `Debug`. What is shown is put down to the line of the cell that shows it.
 #[doc(hidden)]
 pub struct Show<'a, T: ?Sized>(pub &'a T);
 
 #[doc(hidden)]
 pub trait ShowKnown {
+    #[track_caller]
     fn show(&self, to: To);
 }
 macro_rules! known {
     ($($t:ty)*) => {$(
-        impl ShowKnown for &&&&Show<'_, $t> {
+        impl ShowKnown for &&&&&&Show<'_, $t> {
             #[inline(never)]
             fn show(&self, to: To) {
                 show_debug(&self.0, std::any::type_name::<$t>(), to);
             }
         }
     )*};
+}
+
+/// A `state_dict()` and its like.
+impl ShowKnown for &&&&&&Show<'_, Vec<(String, Tensor)>> {
+    #[inline(never)]
+    #[track_caller]
+    fn show(&self, to: To) {
+        to.send(showing(Location::caller(), || display::named::bundle(self.0)));
+    }
 }
 known!(() i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char String &str str);
 
@@ -142,7 +153,7 @@ pub trait ShowRich {
         true
     }
 }
-impl<T: Rich + ?Sized> ShowRich for &&&Show<'_, T> {
+impl<T: Rich + ?Sized> ShowRich for &&&&&Show<'_, T> {
     #[track_caller]
     fn show(&self, to: To) {
         to.send(showing(Location::caller(), || self.0.rich()));
@@ -153,7 +164,7 @@ impl<T: Rich + ?Sized> ShowRich for &&&Show<'_, T> {
 pub trait ShowModule {
     fn show(&self, to: To);
 }
-impl<T: Module + ?Sized> ShowModule for &&Show<'_, T> {
+impl<T: Module + ?Sized> ShowModule for &&&&Show<'_, T> {
     fn show(&self, to: To) {
         to.send(self.0.summary());
     }
@@ -172,12 +183,67 @@ pub trait ShowDebug {
     #[track_caller]
     fn show(&self, to: To);
 }
-impl<T: Debug + ?Sized> ShowDebug for &Show<'_, T> {
+impl<T: Debug + ?Sized> ShowDebug for &&&Show<'_, T> {
     #[track_caller]
     fn show(&self, to: To) {
         show_debug(&self.0, std::any::type_name::<T>(), to);
     }
 }
+
+#[doc(hidden)]
+pub trait ShowDisplay {
+    fn show(&self, to: To);
+}
+impl<T: Display + ?Sized> ShowDisplay for &&Show<'_, T> {
+    fn show(&self, to: To) {
+        show_text(format_args!("{}", self.0), to);
+    }
+}
+
+/// Tuples that are longer than those that have `Debug`.
+#[doc(hidden)]
+pub trait ShowLong {
+    #[track_caller]
+    fn show(&self, to: To);
+}
+macro_rules! long {
+    ([$($of:ident)*]) => {};
+    ([$($of:ident)*] $next:ident $($more:ident)*) => {
+        impl<$($of: Debug,)* $next: Debug> ShowLong for &&Show<'_, ($($of,)* $next)> {
+            #[track_caller]
+            #[allow(non_snake_case)]
+            fn show(&self, to: To) {
+                let ($($of,)* $next) = self.0;
+                show_debug(&Long(&[$($of,)* $next]), std::any::type_name::<($($of,)* $next)>(), to);
+            }
+        }
+        long!([$($of)* $next] $($more)*);
+    };
+}
+long!([A B C D E F G H I J K L] M N O P Q R S U V W X Y);
+
+struct Long<'a>(&'a [&'a dyn Debug]);
+
+impl Debug for Long<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let mut tuple = f.debug_tuple("");
+        for field in self.0 {
+            tuple.field(field);
+        }
+        tuple.finish()
+    }
+}
+
+#[doc(hidden)]
+pub trait ShowFuture {
+    fn show(&self, to: To);
+}
+impl<T: Future + ?Sized> ShowFuture for &Show<'_, T> {
+    fn show(&self, to: To) {
+        show_future(std::any::type_name::<T>(), std::any::type_name::<T::Output>(), to);
+    }
+}
+
 #[doc(hidden)]
 pub trait ShowOpaque {
     fn show(&self, to: To);
@@ -225,11 +291,29 @@ fn is_of_the_moment(type_name: &str) -> bool {
 }
 
 #[inline(never)]
-fn show_name(type_name: &str, to: To) {
-    to.send(Bundle::text(format!("<{}>", as_written(&without_groups(type_name.trim_start_matches('&'))))));
+fn show_text(text: Arguments, to: To) {
+    to.send(Bundle::text(limited(text).0));
 }
 
-/// A type's name as a cell would write it: no module of ours, no cell's name, and a closure is one.
+#[inline(never)]
+fn show_name(type_name: &str, to: To) {
+    to.send(Bundle::text(format!("<{}>", named(type_name))));
+}
+
+/// Those of `async` have no name of their own, and look like closures.
+#[inline(never)]
+fn show_future(type_name: &str, output: &str, to: To) {
+    match named(type_name).as_str() {
+        "closure" => to.send(Bundle::text(format!("<impl Future<Output = {}>>", named(output)))),
+        name => to.send(Bundle::text(format!("<{name}>"))),
+    }
+}
+
+fn named(type_name: &str) -> String {
+    as_written(&without_groups(type_name.trim_start_matches('&')))
+}
+
+/// A type's name as a cell would write it: no module of ours or of the standard library's, no cell's name, and a closure is one.
 fn as_written(name: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}');
     let mut out = String::new();
@@ -238,7 +322,8 @@ fn as_written(name: &str) -> String {
         let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         let (path, behind) = rest.split_at(end);
         let first = path.split("::").next().unwrap_or_default();
-        let ours = matches!(first, "xlazy" | "xlazy_core" | "xlazy_mime") || first.starts_with("cell_");
+        let ours = matches!(first, "xlazy" | "xlazy_core" | "xlazy_mime" | "std" | "alloc" | "core")
+            || first.starts_with("cell_");
         out.push_str(match path.rsplit("::").next() {
             Some("{{closure}}") => "closure",
             Some(last) if ours => last,
@@ -293,6 +378,15 @@ const LONGEST: usize = 512 << 10;
 
 /// `{:?}`, cut off where it gets too long, and whether it was: formatting stops there, so that a huge collection costs no memory.
 fn debug_text(value: &dyn Debug) -> (String, bool) {
+    let (mut out, failed, cut) = limited(format_args!("{value:?}"));
+    if failed && !cut {
+        out.push_str(" … (its `Debug` fails here)");
+    }
+    (out, cut)
+}
+
+/// The text, whether writing it failed, and whether that is because it got too long.
+fn limited(text: Arguments) -> (String, bool, bool) {
     struct Limited(String);
     impl Write for Limited {
         fn write_str(&mut self, s: &str) -> std::fmt::Result {
@@ -303,12 +397,9 @@ fn debug_text(value: &dyn Debug) -> (String, bool) {
         }
     }
     let mut out = Limited(String::new());
-    let failed = write!(out, "{value:?}").is_err();
+    let failed = out.write_fmt(text).is_err();
     let cut = failed && out.0.len() + 4 > LONGEST;
-    if failed && !cut {
-        out.0.push_str(" … (its `Debug` fails here)");
-    }
-    (out.0, cut)
+    (out.0, failed, cut)
 }
 
 #[cfg(test)]

@@ -84,7 +84,8 @@ pub fn image_with(x: &Tensor, options: ImageOptions) -> Bundle {
     }
 }
 
-/// Several tensors as a grid of pictures: a batch `[N,H,W]`, `[N,C,H,W]` or `[N,H,W,C]`, or a list of tensors.
+/// Several tensors as a grid of pictures: a batch `[N,H,W]`, `[N,C,H,W]` or `[N,H,W,C]`, or a list of tensors
+/// (`torchvision.utils.make_grid`).
 ///
 /// ```
 /// use xlazy::prelude::*;

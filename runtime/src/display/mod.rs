@@ -9,6 +9,7 @@ mod image;
 pub(crate) mod ir;
 mod layout;
 pub(crate) mod metrics;
+pub(crate) mod named;
 pub(crate) mod names;
 mod number;
 pub(crate) mod page;

@@ -480,16 +480,16 @@ fn statement_edits(
 const SHOW: (&str, &str) = (
     // A `match` rather than a `let`: what the expression borrows from lives as long as it is shown.
     "{ match &(",
-    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowDebug as _, ShowOpaque as _}; \
-     (&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } }",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowDebug as _, ShowDisplay as _, \
+     ShowLong as _, ShowFuture as _, ShowOpaque as _}; (&&&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } }",
 );
 
 /// The same where the value's type may have an `evcxr_display`.
 pub const SHOW_EVCXR: (&str, &str) = (
     SHOW.0,
-    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowPlain as _, ShowDebug as _, \
-     ShowOpaque as _, NoEvcxr as _}; if (&&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
-     (&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } } }",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowPlain as _, ShowDebug as _, ShowDisplay as _, \
+     ShowLong as _, ShowFuture as _, ShowOpaque as _, NoEvcxr as _}; if (&&&&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
+     (&&&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } } }",
 );
 
 /// The last expression is how the cell ends.
