@@ -63,6 +63,10 @@ macro_rules! activations {
                 let $m = self;
                 $f
             }
+
+            fn parts(&self, p: &mut Parts) {
+                $(p.setting(stringify!($field), &self.$field);)*
+            }
         }
         activations!($($rest)*);
     };
@@ -85,6 +89,11 @@ macro_rules! activations {
             fn forward(&self, $x: &Tensor) -> Tensor {
                 let $name($($field),*) = *self;
                 $f
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                let $name($($field),*) = self;
+                $(p.setting(stringify!($field), $field);)*
             }
         }
         activations!($($rest)*);
@@ -277,18 +286,24 @@ impl Module for RReLU {
     #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        let training = self.training.on();
-        crate::insight::mode::note(training);
-        if !training {
-            return x.leaky_relu((self.lower + self.upper) / 2.0);
-        }
-        let slopes = x.detach().rand_like() * (self.upper - self.lower) + self.lower;
-        where_(&x.ge(0.0), x, x * slopes)
+        rrelu(x, self.lower, self.upper, self.training.on())
     }
 
     fn parts(&self, p: &mut Parts) {
+        p.setting("lower", &self.lower);
+        p.setting("upper", &self.upper);
         p.training(&self.training);
     }
+}
+
+#[track_caller]
+pub(super) fn rrelu(x: &Tensor, lower: f64, upper: f64, training: bool) -> Tensor {
+    crate::insight::mode::note(training);
+    if !training {
+        return x.leaky_relu((lower + upper) / 2.0);
+    }
+    let slopes = x.detach().rand_like() * (upper - lower) + lower;
+    where_(&x.ge(0.0), x, x * slopes)
 }
 
 /// An activation by name, for options of layers and models: torch's and transformers' `"relu"`, `"gelu"`, `"gelu_new"`.

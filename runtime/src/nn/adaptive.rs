@@ -110,6 +110,7 @@ impl AdaptiveLogSoftmaxWithLoss {
 
 impl Module for AdaptiveLogSoftmaxWithLoss {
     fn parts(&self, p: &mut Parts) {
+        p.setting("cutoffs", &self.cutoffs);
         p.add("head", &self.head);
         p.add("tail", &self.tail);
     }

@@ -187,6 +187,11 @@ impl Module for MultiheadAttention {
     }
 
     fn parts(&self, p: &mut Parts) {
+        let (o, usual) = (&self.options, MultiheadAttentionOptions::default());
+        p.setting("num_heads", &self.num_heads);
+        p.unusual("dropout", &o.dropout, &usual.dropout);
+        p.unusual("add_zero_attn", &o.add_zero_attn, &usual.add_zero_attn);
+        p.unusual("batch_first", &o.batch_first, &usual.batch_first);
         p.add("in_proj_weight", &self.in_proj_weight);
         if let Some([q, k, v]) = &self.separate_weights {
             p.add("q_proj_weight", q);

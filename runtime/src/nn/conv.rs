@@ -91,6 +91,15 @@ macro_rules! convolutions {
             }
 
             fn parts(&self, p: &mut Parts) {
+                let (o, usual) = (&self.options, ConvOptions::default());
+                p.setting("stride", &o.stride);
+                match &o.padding {
+                    Padding::Zeros(zeros) => p.unusual("padding", zeros, &0.into()),
+                    other => p.unusual("padding", other, &usual.padding),
+                }
+                p.unusual("dilation", &o.dilation, &usual.dilation);
+                p.unusual("groups", &o.groups, &usual.groups);
+                self.padding_mode.iter().for_each(|mode| p.setting("padding_mode", mode));
                 p.add("weight", &self.weight);
                 p.add("bias", &self.bias);
             }
@@ -252,6 +261,12 @@ macro_rules! transposed {
             }
 
             fn parts(&self, p: &mut Parts) {
+                let (o, usual) = (&self.options, ConvTransposeOptions::default());
+                p.setting("stride", &o.stride);
+                p.unusual("padding", &o.padding, &usual.padding);
+                p.unusual("output_padding", &o.output_padding, &usual.output_padding);
+                p.unusual("dilation", &o.dilation, &usual.dilation);
+                p.unusual("groups", &o.groups, &usual.groups);
                 p.add("weight", &self.weight);
                 p.add("bias", &self.bias);
             }

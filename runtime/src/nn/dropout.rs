@@ -25,6 +25,7 @@ macro_rules! dropouts {
             }
 
             fn parts(&self, p: &mut Parts) {
+                p.setting("p", &self.p);
                 p.training(&self.training);
             }
         }

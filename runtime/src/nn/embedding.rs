@@ -71,6 +71,7 @@ impl Module for Embedding {
     }
 
     fn parts(&self, p: &mut Parts) {
+        self.padding_idx.iter().for_each(|index| p.setting("padding_idx", index));
         p.add("weight", &self.weight);
     }
 }
@@ -161,6 +162,9 @@ impl Module for EmbeddingBag {
     }
 
     fn parts(&self, p: &mut Parts) {
+        p.setting("mode", &self.options.mode);
+        p.unusual("include_last_offset", &self.options.include_last_offset, &false);
+        self.options.padding_idx.iter().for_each(|index| p.setting("padding_idx", index));
         p.add("weight", &self.weight);
     }
 }

@@ -1,5 +1,5 @@
 //! Pooling by windows at places that are drawn, so that the result has any size.
-use super::module::{Module, at_caller};
+use super::module::{Module, Parts, at_caller};
 use crate::tensor::{Tensor, refuse};
 use xlazy_core::ty::Dims;
 
@@ -57,6 +57,14 @@ macro_rules! fractional {
                     let samples = Tensor::rand([x.size(0), x.size(1), $d]);
                     self.forward_with(x, &samples)
                 })
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                p.setting("kernel_size", &self.kernel_size);
+                match &self.output {
+                    Output::Size(size) => p.setting("output_size", size),
+                    Output::Ratio(ratio) => p.setting("output_ratio", ratio),
+                }
             }
         }
     )*};

@@ -1,8 +1,13 @@
 //! Functions without state (`torch.nn.functional`), those that are no methods of tensors.
+use super::activation;
 use super::dropout::{alpha, channels, feature_alpha};
-use super::module::at_caller;
+use super::fractional::{FractionalMaxPool2d, FractionalMaxPool3d};
+use super::module::{Module, at_caller};
+use super::pool::{LPPool1d, LPPool2d, LPPool3d};
+use super::recurrent::{Kind, step};
 use crate::tensor::{Tensor, refuse};
 use crate::{CrossEntropyOptions, Reduction, cat, scan, stack};
+use xlazy_core::ty::Dims;
 
 /// The mean cross entropy of logits [n, classes, ...] against class numbers [n, ...]
 /// (`torch.nn.functional.cross_entropy`); with options it is [`Tensor::cross_entropy`].
@@ -233,4 +238,148 @@ dropouts! {
     ///
     /// `nn::functional::feature_alpha_dropout(&tensor([[[1.0, 2.0]]]), 0.5, false)` is `[[[1., 2.]]]`.
     feature_alpha_dropout => feature_alpha;
+}
+
+/// One step of an LSTM with weights of your own, as [`LSTMCell`](super::LSTMCell) has them: the state `(h, c)` becomes the next
+/// one (`torch.lstm_cell`). Sizes are x [n, input], h and c [n, hidden], w_ih [4 * hidden, input], w_hh [4 * hidden, hidden] and
+/// biases [4 * hidden].
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let (x, zeros) = (Tensor::ones([2, 3]), Tensor::zeros([2, 5]));
+/// let (w_ih, w_hh) = (Tensor::full([20, 3], 0.1), Tensor::full([20, 5], 0.1));
+/// let (h, c) = nn::functional::lstm_cell(&x, (&zeros, &zeros), &w_ih, &w_hh, None, None);
+/// assert_eq!((h.shape(), c.shape()), (Shape::new(&[2, 5]), Shape::new(&[2, 5])));
+/// ```
+#[track_caller]
+pub fn lstm_cell(
+    x: &Tensor,
+    state: (&Tensor, &Tensor),
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> (Tensor, Tensor) {
+    let mut next = at_caller(|| step(Kind::Lstm, x, &[state.0, state.1], [w_ih, w_hh], [b_ih, b_hh]));
+    (next.remove(0), next.remove(0))
+}
+
+/// One step of a GRU with weights of your own: the next state (`torch.gru_cell`). Sizes are x [n, input], h [n, hidden],
+/// w_ih [3 * hidden, input], w_hh [3 * hidden, hidden] and biases [3 * hidden].
+///
+/// `nn::functional::gru_cell(&tensor([[1.0]]), &tensor([[0.5]]), &Tensor::ones([3, 1]), &Tensor::ones([3, 1]), None, None)` is `[[0.5706]]`.
+#[track_caller]
+pub fn gru_cell(
+    x: &Tensor,
+    h: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Tensor {
+    at_caller(|| step(Kind::Gru, x, &[h], [w_ih, w_hh], [b_ih, b_hh])).remove(0)
+}
+
+/// One step of a plain recurrent network with weights of your own: the next state (`torch.rnn_tanh_cell`). Sizes are x [n, input], h [n, hidden],
+/// w_ih [hidden, input], w_hh [hidden, hidden] and biases [hidden].
+///
+/// `nn::functional::rnn_tanh_cell(&tensor([[1.0]]), &tensor([[0.5]]), &Tensor::ones([1, 1]), &Tensor::ones([1, 1]), None, None)` is `[[0.9051]]`.
+#[track_caller]
+pub fn rnn_tanh_cell(
+    x: &Tensor,
+    h: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Tensor {
+    at_caller(|| step(Kind::Tanh, x, &[h], [w_ih, w_hh], [b_ih, b_hh])).remove(0)
+}
+
+/// One step of a plain recurrent network with ReLU with weights of your own: the next state (`torch.rnn_relu_cell`). Sizes are x [n, input], h [n, hidden],
+/// w_ih [hidden, input], w_hh [hidden, hidden] and biases [hidden].
+///
+/// `nn::functional::rnn_relu_cell(&tensor([[1.0]]), &tensor([[0.5]]), &Tensor::ones([1, 1]), &Tensor::ones([1, 1]), None, None)` is `[[1.5000]]`.
+#[track_caller]
+pub fn rnn_relu_cell(
+    x: &Tensor,
+    h: &Tensor,
+    w_ih: &Tensor,
+    w_hh: &Tensor,
+    b_ih: Option<&Tensor>,
+    b_hh: Option<&Tensor>,
+) -> Tensor {
+    at_caller(|| step(Kind::ReLU, x, &[h], [w_ih, w_hh], [b_ih, b_hh])).remove(0)
+}
+
+/// The largest element of each of some windows whose places are drawn, for a result of that size, as
+/// [`FractionalMaxPool2d`] (`torch.nn.functional.fractional_max_pool2d`), which also takes a ratio.
+///
+/// `nn::functional::fractional_max_pool2d(&Tensor::ones([1, 1, 6, 6]), 2, [3, 4]).shape()` is `[1,1,3,4]`.
+#[track_caller]
+pub fn fractional_max_pool2d(x: &Tensor, kernel_size: impl Into<Dims>, output_size: impl Into<Dims>) -> Tensor {
+    FractionalMaxPool2d::new(kernel_size, output_size).forward(x)
+}
+
+/// The largest element of each of some windows whose places are drawn, for a result of that size, as
+/// [`FractionalMaxPool3d`] (`torch.nn.functional.fractional_max_pool3d`), which also takes a ratio.
+///
+/// `nn::functional::fractional_max_pool3d(&Tensor::ones([1, 1, 6, 6, 6]), 2, [3, 4, 2]).shape()` is `[1,1,3,4,2]`.
+#[track_caller]
+pub fn fractional_max_pool3d(x: &Tensor, kernel_size: impl Into<Dims>, output_size: impl Into<Dims>) -> Tensor {
+    FractionalMaxPool3d::new(kernel_size, output_size).forward(x)
+}
+
+/// The norm of each window: the root of order `norm_type` of the sum of powers, as [`LPPool1d`]
+/// (`torch.nn.functional.lp_pool1d`). Without a stride, `()`, windows lie side by side.
+///
+/// `nn::functional::lp_pool1d(&tensor([[[3.0, 4.0]]]), 2.0, 2, (), false)` is `[[[5.]]]`.
+#[track_caller]
+pub fn lp_pool1d(
+    x: &Tensor,
+    norm_type: f64,
+    kernel_size: impl Into<Dims>,
+    stride: impl Into<Dims>,
+    ceil_mode: bool,
+) -> Tensor {
+    at_caller(|| LPPool1d::new(norm_type, kernel_size).stride(stride).ceil_mode(ceil_mode).forward(x))
+}
+
+/// The norm of each window: the root of order `norm_type` of the sum of powers, as [`LPPool2d`]
+/// (`torch.nn.functional.lp_pool2d`). Without a stride, `()`, windows lie side by side.
+///
+/// `nn::functional::lp_pool2d(&tensor([[[[3.0, 0.0], [4.0, 0.0]]]]), 2.0, 2, (), false)` is `[[[[5.]]]]`.
+#[track_caller]
+pub fn lp_pool2d(
+    x: &Tensor,
+    norm_type: f64,
+    kernel_size: impl Into<Dims>,
+    stride: impl Into<Dims>,
+    ceil_mode: bool,
+) -> Tensor {
+    at_caller(|| LPPool2d::new(norm_type, kernel_size).stride(stride).ceil_mode(ceil_mode).forward(x))
+}
+
+/// The norm of each window: the root of order `norm_type` of the sum of powers, as [`LPPool3d`]
+/// (`torch.nn.functional.lp_pool3d`). Without a stride, `()`, windows lie side by side.
+///
+/// `nn::functional::lp_pool3d(&tensor([[[[[3.0, 0.0], [4.0, 0.0]]]]]), 2.0, [1, 2, 2], (), false)` is `[[[[[5.]]]]]`.
+#[track_caller]
+pub fn lp_pool3d(
+    x: &Tensor,
+    norm_type: f64,
+    kernel_size: impl Into<Dims>,
+    stride: impl Into<Dims>,
+    ceil_mode: bool,
+) -> Tensor {
+    at_caller(|| LPPool3d::new(norm_type, kernel_size).stride(stride).ceil_mode(ceil_mode).forward(x))
+}
+
+/// What is negative times a number drawn between `lower` and `upper`, in training; else times their mean
+/// (`torch.nn.functional.rrelu`).
+///
+/// `nn::functional::rrelu(&tensor([-2.0, 3.0]), 0.25, 0.75, false)` is `[-1., 3.]`.
+#[track_caller]
+pub fn rrelu(x: &Tensor, lower: f64, upper: f64, training: bool) -> Tensor {
+    at_caller(|| activation::rrelu(x, lower, upper, training))
 }

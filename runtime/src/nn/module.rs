@@ -6,6 +6,7 @@ use crate::ops::To;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
 use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -327,6 +328,9 @@ pub enum Part<'a> {
     Parameter(&'a Tensor),
     Buffer(&'a Tensor),
     Training(&'a Training),
+    /// What it was made with beside sizes: a name and a value, such as `p` of a dropout.
+    #[doc(hidden)]
+    Setting(&'a str, &'a dyn Debug),
     /// A module in it: what follows under its name is what it is made of.
     #[doc(hidden)]
     Module(&'a dyn Module),
@@ -356,6 +360,32 @@ impl<'v> Parts<'v> {
     /// The switch that [`Module::train`] turns.
     pub fn training(&mut self, flag: &Training) {
         (self.visit)(&self.prefix, Part::Training(flag));
+    }
+
+    /// What the module was made with that its shapes do not tell: the tree shows it behind the module's name
+    /// (`torch.nn.Module.extra_repr`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// struct Scaled { by: f64, inner: nn::Linear }
+    /// impl Module for Scaled {
+    ///     fn parts(&self, p: &mut nn::Parts) {
+    ///         p.setting("by", &self.by);
+    ///         p.add("inner", &self.inner);
+    ///     }
+    /// }
+    /// let model = Scaled { by: 2.0, inner: nn::Linear::new(3, 2) };
+    /// assert!(model.summary().plain().starts_with("Scaled(by=2.0)"));
+    /// ```
+    pub fn setting(&mut self, name: &str, value: &dyn Debug) {
+        (self.visit)(&self.prefix, Part::Setting(name, value));
+    }
+
+    /// A setting that is worth a word only where it is not the usual one.
+    pub(super) fn unusual<T: Debug + PartialEq>(&mut self, name: &str, value: &T, usual: &T) {
+        if value != usual {
+            self.setting(name, value);
+        }
     }
 
     fn under(&mut self, name: &str, f: impl FnOnce(&mut Self)) {
@@ -458,6 +488,7 @@ pub(super) fn entries<M: Module + ?Sized>(module: &M) -> Vec<(String, Entry)> {
             Part::Module(inner) => Entry::Module(inner.module_kind()),
             Part::Parameter(t) => Entry::Parameter(t.clone()),
             Part::Buffer(t) => Entry::Buffer(t.clone()),
+            Part::Setting(name, value) => Entry::Setting(format!("{name}={value:?}")),
             Part::Training(_) => return,
         };
         out.push((path.to_owned(), entry));

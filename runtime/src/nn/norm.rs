@@ -20,6 +20,7 @@ impl Affine {
     }
 
     fn parts(self, p: &mut Parts, weight: &Tensor, bias: &Tensor) {
+        p.unusual("affine", &(self != Affine::Neither), &true);
         let (weight, bias) = self.of(weight, bias);
         weight.iter().for_each(|w| p.add("weight", *w));
         bias.iter().for_each(|b| p.add("bias", *b));
@@ -71,6 +72,10 @@ impl Module for LayerNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
+        if self.affine == Affine::Neither {
+            p.setting("normalized_shape", &self.weight.shape().to_vec());
+        }
+        p.setting("eps", &self.eps);
         self.affine.parts(p, &self.weight, &self.bias);
     }
 }
@@ -107,6 +112,7 @@ impl Module for RMSNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
+        p.setting("eps", &self.eps);
         p.add("weight", &self.weight);
     }
 }
@@ -155,6 +161,11 @@ impl Module for GroupNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
+        p.setting("num_groups", &self.num_groups);
+        if self.affine == Affine::Neither {
+            p.setting("num_channels", &self.weight.numel());
+        }
+        p.setting("eps", &self.eps);
         self.affine.parts(p, &self.weight, &self.bias);
     }
 }
@@ -214,6 +225,8 @@ impl Module for InstanceNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
+        p.setting("num_features", &self.num_features);
+        p.setting("eps", &self.eps);
         p.add("weight", &self.weight);
         p.add("bias", &self.bias);
     }
@@ -260,6 +273,13 @@ impl Module for LocalResponseNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.local_response_norm(self.size, self.alpha, self.beta, self.k)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.setting("size", &self.size);
+        p.setting("alpha", &self.alpha);
+        p.setting("beta", &self.beta);
+        p.setting("k", &self.k);
     }
 }
 
@@ -335,6 +355,12 @@ impl Module for BatchNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
+        if self.affine == Affine::Neither && !self.track_running_stats {
+            p.setting("num_features", &self.weight.numel());
+        }
+        p.setting("eps", &self.eps);
+        p.setting("momentum", &self.momentum);
+        p.unusual("track_running_stats", &self.track_running_stats, &true);
         self.affine.parts(p, &self.weight, &self.bias);
         if self.track_running_stats {
             p.buffer("running_mean", &self.running_mean);

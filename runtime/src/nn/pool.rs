@@ -1,11 +1,11 @@
 //! Pooling layers: what becomes of each window, a line each.
-use super::module::Module;
+use super::module::{Module, Parts};
 use crate::tensor::{Tensor, refuse};
 use crate::{AvgPoolOptions, MaxPoolOptions};
 use xlazy_core::ty::Dims;
 
 macro_rules! windows {
-    ($($(#[$doc:meta])* $name:ident, $options:ident, $method:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $options:ident { $($more:ident),* }, $method:ident;)*) => {$(
         $(#[$doc])*
         pub struct $name {
             kernel_size: Dims,
@@ -44,6 +44,14 @@ macro_rules! windows {
             fn forward(&self, x: &Tensor) -> Tensor {
                 x.$method(self.kernel_size.clone(), self.options.clone())
             }
+
+            fn parts(&self, p: &mut Parts) {
+                let usual = $options::default();
+                windows_of(p, &self.kernel_size, &self.options.stride);
+                p.unusual("padding", &self.options.padding, &usual.padding);
+                p.unusual("ceil_mode", &self.options.ceil_mode, &usual.ceil_mode);
+                $(p.unusual(stringify!($more), &self.options.$more, &usual.$more);)*
+            }
         }
     )*};
 }
@@ -52,7 +60,7 @@ windows! {
     /// The largest element of each window: [n, c, length] (`torch.nn.MaxPool1d`).
     ///
     /// `nn::MaxPool1d::new(2).forward(&tensor([[[1.0, 3.0, 2.0, 5.0]]]))` is `[[[3., 5.]]]`.
-    MaxPool1d, MaxPoolOptions, max_pool1d;
+    MaxPool1d, MaxPoolOptions { dilation }, max_pool1d;
     /// The largest element of each window (`torch.nn.MaxPool2d`): [n, c, height, width]. The stride is the kernel's size unless
     /// the options say otherwise.
     ///
@@ -61,23 +69,29 @@ windows! {
     /// assert_eq!(nn::MaxPool2d::new(2).forward(&Tensor::ones([1, 3, 8, 8])).shape(), [1, 3, 4, 4]);
     /// assert_eq!(nn::MaxPool2d::new(3).stride(1).padding(1).forward(&Tensor::ones([1, 3, 8, 8])).shape(), [1, 3, 8, 8]);
     /// ```
-    MaxPool2d, MaxPoolOptions, max_pool2d;
+    MaxPool2d, MaxPoolOptions { dilation }, max_pool2d;
     /// The largest element of each window: [n, c, depth, height, width] (`torch.nn.MaxPool3d`).
     ///
     /// `nn::MaxPool3d::new(2).forward(&Tensor::ones([1, 1, 4, 4, 4])).shape()` is `[1,1,2,2,2]`.
-    MaxPool3d, MaxPoolOptions, max_pool3d;
+    MaxPool3d, MaxPoolOptions { dilation }, max_pool3d;
     /// The mean of each window: [n, c, length] (`torch.nn.AvgPool1d`).
     ///
     /// `nn::AvgPool1d::new(2).forward(&tensor([[[1.0, 3.0, 2.0, 5.0]]]))` is `[[[2.0000, 3.5000]]]`.
-    AvgPool1d, AvgPoolOptions, avg_pool1d;
+    AvgPool1d, AvgPoolOptions { count_include_pad, divisor_override }, avg_pool1d;
     /// The mean of each window (`torch.nn.AvgPool2d`): [n, c, height, width].
     ///
     /// `nn::AvgPool2d::new(2).forward(&Tensor::ones([1, 1, 4, 4])).shape()` is `[1,1,2,2]`.
-    AvgPool2d, AvgPoolOptions, avg_pool2d;
+    AvgPool2d, AvgPoolOptions { count_include_pad, divisor_override }, avg_pool2d;
     /// The mean of each window: [n, c, depth, height, width] (`torch.nn.AvgPool3d`).
     ///
     /// `nn::AvgPool3d::new(2).forward(&Tensor::ones([1, 1, 4, 4, 4])).shape()` is `[1,1,2,2,2]`.
-    AvgPool3d, AvgPoolOptions, avg_pool3d;
+    AvgPool3d, AvgPoolOptions { count_include_pad, divisor_override }, avg_pool3d;
+}
+
+/// How large windows are, and how far apart: as large as they are, where nothing else is said.
+fn windows_of(p: &mut Parts, kernel_size: &Dims, stride: &Dims) {
+    p.setting("kernel_size", kernel_size);
+    p.setting("stride", if stride.0.is_empty() { kernel_size } else { stride });
 }
 
 macro_rules! adaptive {
@@ -99,6 +113,10 @@ macro_rules! adaptive {
             fn forward(&self, $x: &Tensor) -> Tensor {
                 let $size = self.output_size.clone();
                 $f
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                p.setting("output_size", &self.output_size);
             }
         }
     )*};
@@ -163,6 +181,12 @@ macro_rules! powers {
             fn forward(&self, x: &Tensor) -> Tensor {
                 let means = x.pow(self.norm_type).$method(self.kernel_size.clone(), self.options.clone());
                 root(means, &self.kernel_size, $dims, self.norm_type)
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                p.setting("norm_type", &self.norm_type);
+                windows_of(p, &self.kernel_size, &self.options.stride);
+                p.unusual("ceil_mode", &self.options.ceil_mode, &false);
             }
         }
     )*};

@@ -6,7 +6,7 @@ use crate::{ScanOptions, cat, scan_with, stack};
 
 /// What becomes of the gates.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Tanh,
     ReLU,
     Lstm,
@@ -102,6 +102,20 @@ impl Weights {
             add("weight_hr", hr);
         }
     }
+}
+
+/// One step with weights of the caller's: [gates * hidden, input], [gates * hidden, hidden], and biases.
+#[track_caller]
+pub(super) fn step(
+    kind: Kind,
+    x: &Tensor,
+    state: &[&Tensor],
+    weights: [&Tensor; 2],
+    biases: [Option<&Tensor>; 2],
+) -> Vec<Tensor> {
+    let state: Vec<Tensor> = state.iter().map(|s| (*s).clone()).collect();
+    let (of_input, of_state) = (x.linear(weights[0], biases[0]), state[0].linear(weights[1], biases[1]));
+    kind.next(&of_input, &of_state, &state)
 }
 
 /// A state to begin with: the shape but its last dimension, which is `hidden`.
@@ -315,6 +329,13 @@ macro_rules! sequences {
 
         impl Module for $name {
             fn parts(&self, p: &mut Parts) {
+                let (o, usual) = (&self.0.options, RNNOptions::default());
+                p.unusual("num_layers", &o.num_layers, &usual.num_layers);
+                p.unusual("batch_first", &o.batch_first, &usual.batch_first);
+                p.unusual("dropout", &o.dropout, &usual.dropout);
+                p.unusual("bidirectional", &o.bidirectional, &usual.bidirectional);
+                p.unusual("proj_size", &o.proj_size, &usual.proj_size);
+                p.unusual("relu", &o.relu, &usual.relu);
                 self.0.weights.iter().for_each(|w| w.parts(p));
                 p.training(&self.0.training);
             }
@@ -449,6 +470,7 @@ macro_rules! first_steps {
             }
 
             fn parts(&self, p: &mut Parts) {
+                p.unusual("relu", &(self.0 == Kind::ReLU), &false);
                 self.1.parts(p)
             }
         }

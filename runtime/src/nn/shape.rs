@@ -1,5 +1,5 @@
 //! Layers that move elements or make more of them: flattening, padding, patches, sizes of pictures.
-use super::module::Module;
+use super::module::{Module, Parts};
 use crate::tensor::Tensor;
 use crate::{InterpolateOptions, Interpolation, PadMode, PatchOptions};
 use xlazy_core::ty::Dims;
@@ -38,6 +38,40 @@ impl Flatten {
     }
 }
 
+/// What a layer was made with: values, and options of which those are told that are unusual.
+trait Settings {
+    fn settings(&self, name: &str, p: &mut Parts);
+}
+
+macro_rules! values {
+    ($($t:ty)*) => {$(
+        impl Settings for $t {
+            fn settings(&self, name: &str, p: &mut Parts) {
+                p.setting(name, self);
+            }
+        }
+    )*};
+}
+values!(i64 usize f64 Dims);
+
+impl Settings for PatchOptions {
+    fn settings(&self, _: &str, p: &mut Parts) {
+        let usual = PatchOptions::default();
+        p.unusual("dilation", &self.dilation, &usual.dilation);
+        p.unusual("padding", &self.padding, &usual.padding);
+        p.setting("stride", &self.stride);
+    }
+}
+
+impl Settings for InterpolateOptions {
+    fn settings(&self, _: &str, p: &mut Parts) {
+        self.size.iter().for_each(|size| p.setting("size", size));
+        self.scale_factor.iter().for_each(|factors| p.setting("scale_factor", factors));
+        p.setting("mode", &self.mode);
+        p.unusual("align_corners", &self.align_corners, &false);
+    }
+}
+
 macro_rules! layers {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $t:ty as $arg:ty),* } => |$m:ident, $x:ident| $f:expr;)*) => {$(
         $(#[$doc])*
@@ -52,9 +86,9 @@ macro_rules! layers {
             }
         }
 
-        layers!(@module $name => |$m, $x| $f);
+        layers!(@module $name { $($field),* } => |$m, $x| $f);
     )*};
-    (@module $name:ident => |$m:ident, $x:ident| $f:expr) => {
+    (@module $name:ident { $($field:ident),* } => |$m:ident, $x:ident| $f:expr) => {
         impl Module for $name {
             #[inline]
             #[track_caller]
@@ -62,11 +96,15 @@ macro_rules! layers {
                 let $m = self;
                 $f
             }
+
+            fn parts(&self, p: &mut Parts) {
+                $(self.$field.settings(stringify!($field), p);)*
+            }
         }
     };
 }
 
-layers!(@module Flatten => |m, x| x.flatten_dims(m.start_dim, m.end_dim));
+layers!(@module Flatten { start_dim, end_dim } => |m, x| x.flatten_dims(m.start_dim, m.end_dim));
 
 layers! {
     /// One dimension taken apart into several (`torch.nn.Unflatten`).
@@ -147,7 +185,7 @@ macro_rules! constant_pads {
             }
         }
 
-        layers!(@module $name => |m, x| x.pad(m.padding.clone(), m.value));
+        layers!(@module $name { padding, value } => |m, x| x.pad(m.padding.clone(), m.value));
     )*};
 }
 
@@ -171,6 +209,10 @@ macro_rules! pads {
             fn forward(&self, $x: &Tensor) -> Tensor {
                 let $padding = self.padding.clone();
                 $f
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                p.setting("padding", &self.padding);
             }
         }
     )*};

@@ -78,6 +78,13 @@ fn masks(attn_mask: &Option<Tensor>, key_padding_mask: &Option<Tensor>, is_causa
     AttentionMasks { attn_mask, key_padding_mask, is_causal, per_head: false }
 }
 
+impl TransformerOptions {
+    fn told(&self, p: &mut Parts) {
+        p.setting("activation", &self.activation);
+        p.unusual("norm_first", &self.norm_first, &false);
+    }
+}
+
 impl TransformerMasks {
     fn of_src(&self) -> AttentionMasks {
         masks(&self.src_mask, &self.src_key_padding_mask, self.src_is_causal)
@@ -195,6 +202,7 @@ impl Module for TransformerEncoderLayer {
     }
 
     fn parts(&self, p: &mut Parts) {
+        self.options.told(p);
         p.add("self_attn", &self.self_attn);
         self.feed_forward.parts(p);
         numbered(p, "norm", &self.norms);
@@ -266,6 +274,7 @@ impl TransformerDecoderLayer {
 
 impl Module for TransformerDecoderLayer {
     fn parts(&self, p: &mut Parts) {
+        self.options.told(p);
         p.add("self_attn", &self.self_attn);
         p.add("multihead_attn", &self.multihead_attn);
         self.feed_forward.parts(p);

@@ -7,6 +7,8 @@ use xlazy_mime::{Bundle, Cell, Table, columns, units};
 pub(super) enum Entry {
     /// By the name of its type.
     Module(&'static str),
+    /// Of the module of that name: `p=0.5`.
+    Setting(String),
     Parameter(Tensor),
     Buffer(Tensor),
 }
@@ -16,6 +18,7 @@ pub(super) enum Entry {
 struct Branch {
     name: String,
     kind: Option<&'static str>,
+    settings: Vec<String>,
     leaves: Vec<Leaf>,
     branches: Vec<Branch>,
 }
@@ -25,6 +28,7 @@ struct Leaf {
     name: String,
     tensor: Tensor,
     trained: bool,
+    buffer: bool,
     /// It has been met before, under another name.
     again: bool,
 }
@@ -34,18 +38,23 @@ impl Branch {
         let mut root = Branch { kind: Some(kind), ..Branch::default() };
         let mut seen: Vec<&Tensor> = Vec::new();
         for (path, entry) in entries {
-            let (tensor, trained) = match entry {
+            let (tensor, buffer) = match entry {
                 Entry::Module(kind) => {
                     root.at(path).kind = Some(kind);
                     continue;
                 }
-                Entry::Parameter(t) => (t, t.requires_grad()),
-                Entry::Buffer(t) => (t, false),
+                Entry::Setting(text) => {
+                    root.at(path).settings.push(text.clone());
+                    continue;
+                }
+                Entry::Parameter(t) => (t, false),
+                Entry::Buffer(t) => (t, true),
             };
             let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
             let again = seen.iter().any(|t| t.is_same(tensor));
             seen.push(tensor);
-            root.at(above).leaves.push(Leaf { name: name.to_owned(), tensor: tensor.clone(), trained, again });
+            let trained = !buffer && tensor.requires_grad();
+            root.at(above).leaves.push(Leaf { name: name.to_owned(), tensor: tensor.clone(), trained, buffer, again });
         }
         root
     }
@@ -61,18 +70,18 @@ impl Branch {
         })
     }
 
-    /// Numbers in it, each parameter once: all, and those that are trained.
-    fn count(&self) -> (usize, usize) {
-        let own = self
-            .leaves
-            .iter()
-            .filter(|l| !l.again)
-            .map(|l| (l.tensor.numel(), if l.trained { l.tensor.numel() } else { 0 }));
-        own.chain(self.branches.iter().map(Branch::count)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    /// Numbers in it, each tensor once.
+    fn count(&self) -> Count {
+        let own = self.leaves.iter().filter(|l| !l.again).map(Leaf::count);
+        own.chain(self.branches.iter().map(Branch::count)).fold(Count::default(), |a, b| Count {
+            trained: a.trained + b.trained,
+            frozen: a.frozen + b.frozen,
+            buffers: a.buffers + b.buffers,
+        })
     }
 
     /// `fc: Linear`, or either.
-    fn title(&self) -> String {
+    fn name(&self) -> String {
         match (self.name.as_str(), self.kind.map(short)) {
             ("", kind) => kind.unwrap_or_default().to_owned(),
             (name, Some(kind)) => format!("{name}: {kind}"),
@@ -80,12 +89,29 @@ impl Branch {
         }
     }
 
-    fn shapes(&self) -> String {
+    /// `drop: Dropout(p=0.5)`.
+    fn title(&self) -> String {
+        match self.settings.is_empty() {
+            true => self.name(),
+            false => format!("{}({})", self.name(), self.settings.join(", ")),
+        }
+    }
+
+    fn shapes(&self, of: impl Fn(&Leaf) -> bool) -> String {
         let leaf = |l: &Leaf| {
             let aside = if l.again { " (shared)" } else { "" };
             format!("{} {}{aside}", l.name, l.tensor.shape())
         };
-        self.leaves.iter().map(leaf).collect::<Vec<_>>().join(", ")
+        self.leaves.iter().filter(|l| of(l)).map(leaf).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Parameters, and behind them the buffers, which nothing trains.
+    fn tensors(&self) -> String {
+        match (self.shapes(|l| !l.buffer), self.shapes(|l| l.buffer)) {
+            (parameters, buffers) if buffers.is_empty() => parameters,
+            (parameters, buffers) if parameters.is_empty() => format!("buffers: {buffers}"),
+            (parameters, buffers) => format!("{parameters}; buffers: {buffers}"),
+        }
     }
 
     /// The lines that made its own tensors.
@@ -106,18 +132,50 @@ impl Branch {
     }
 
     fn row(&self, before: &str) -> [String; 4] {
-        let numbers = match self.count().0 {
+        let count = self.count();
+        let numbers = match count.trained + count.frozen {
             0 => String::new(),
             n => units::thousands(n as u64),
         };
-        [format!("{before}{}", self.title()), self.shapes(), numbers, self.made()]
+        [format!("{before}{}", self.title()), self.tensors(), numbers, self.made()]
     }
 
     /// In one line: `Linear(weight [2,3], bias [2])`.
     fn line(&self) -> String {
-        let leaves = (!self.leaves.is_empty()).then(|| self.shapes());
-        let inside: Vec<String> = leaves.into_iter().chain(self.branches.iter().map(Branch::line)).collect();
-        if inside.is_empty() { self.title() } else { format!("{}({})", self.title(), inside.join(", ")) }
+        let leaves = (!self.leaves.is_empty()).then(|| self.tensors());
+        let branches = self.branches.iter().map(Branch::line);
+        let inside: Vec<String> = self.settings.iter().cloned().chain(leaves).chain(branches).collect();
+        if inside.is_empty() { self.name() } else { format!("{}({})", self.name(), inside.join(", ")) }
+    }
+}
+
+/// How many numbers there are.
+#[derive(Default)]
+struct Count {
+    trained: usize,
+    /// In parameters that no gradient reaches.
+    frozen: usize,
+    buffers: usize,
+}
+
+impl Count {
+    /// `8,352 numbers to train, 17 in buffers`.
+    fn text(&self) -> String {
+        let rest = [(self.frozen, "frozen"), (self.buffers, "in buffers")];
+        let rest =
+            rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", units::thousands(*n as u64)));
+        format!("{} numbers to train{}", units::thousands(self.trained as u64), rest.collect::<String>())
+    }
+}
+
+impl Leaf {
+    fn count(&self) -> Count {
+        let n = self.tensor.numel();
+        match (self.buffer, self.trained) {
+            (true, _) => Count { buffers: n, ..Count::default() },
+            (_, true) => Count { trained: n, ..Count::default() },
+            _ => Count { frozen: n, ..Count::default() },
+        }
     }
 }
 
@@ -137,11 +195,7 @@ pub(super) fn bundle(kind: &'static str, entries: &[(String, Entry)]) -> Bundle 
     let root = Branch::of(kind, entries);
     let mut rows = vec![root.row("")];
     root.rows("", &mut rows);
-    let (all, trained) = root.count();
-    let total = match all - trained {
-        0 => format!("{} numbers to train", units::thousands(all as u64)),
-        rest => format!("{} numbers to train, {} not", units::thousands(trained as u64), units::thousands(rest as u64)),
-    };
+    let total = root.count().text();
     let plain = format!("{}\n{total}", columns(&rows, &[2]));
     let mut table = Table::new("border-collapse:collapse;margin:0;font-size:.92em;color:inherit;background:none");
     table.head(

@@ -147,8 +147,18 @@ impl PartialEq<[usize]> for Shape {
 }
 
 /// Sizes or dimensions as user code writes them: `[2, 3]`, `vec![n, 3]`, `3`, `&shape`; -1 where a method allows it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Dims(pub Vec<i64>);
+
+/// As it is written: `3` or `[2, 3]`.
+impl std::fmt::Debug for Dims {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self.0.as_slice() {
+            [one] => write!(f, "{one}"),
+            all => write!(f, "{all:?}"),
+        }
+    }
+}
 
 impl Dims {
     /// As a shape: no size may be negative.
