@@ -85,20 +85,21 @@ unary! {
 }
 
 macro_rules! assign {
-    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
-        // The name is bound to a new tensor: other handles keep the old value, unlike `add_` and its like.
+    ($($trait:ident, $method:ident, $f:ident, $op:literal;)*) => {$(
+        // The name is bound to a new tensor: other handles keep the old value, unlike `add_` and its like. Its dtype stays, as
+        // with those.
         impl<'a, T: Into<Arg<'a>>> $trait<T> for Tensor {
             #[track_caller]
             fn $method(&mut self, other: T) {
-                *self = $f(Arg::Tensor(self), other.into());
+                *self = self.in_dtype($op, $f(Arg::Tensor(self), other.into()));
             }
         }
     )*};
 }
 
 assign! {
-    AddAssign, add_assign, add;
-    SubAssign, sub_assign, sub;
-    MulAssign, mul_assign, mul;
-    DivAssign, div_assign, div;
+    AddAssign, add_assign, add, "+=";
+    SubAssign, sub_assign, sub, "-=";
+    MulAssign, mul_assign, mul, "*=";
+    DivAssign, div_assign, div, "/=";
 }

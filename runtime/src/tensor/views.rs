@@ -201,6 +201,17 @@ impl Tensor {
         self.fit(op, value, true)
     }
 
+    /// The value in this tensor's dtype, where that can hold what it is.
+    #[track_caller]
+    pub(crate) fn in_dtype(&self, op: &'static str, value: Tensor) -> Tensor {
+        let (mine, new) = (self.dtype(), value.dtype());
+        if new.category() > mine.category() {
+            let message = format!("the result is {new} and cannot be put into a tensor of {mine}");
+            refuse(op, &[self], message + ": make a new tensor, or convert this one first");
+        }
+        value.to(mine)
+    }
+
     #[track_caller]
     fn fit(&self, op: &'static str, value: Tensor, written: bool) -> Tensor {
         let (physical, grad, body) = thread(|t| (t.physical.get(), t.grad.get(), t.body.get()));
@@ -221,11 +232,7 @@ impl Tensor {
             refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
         }
         let value = match dtype {
-            Some(dtype) if value.dtype().category() > dtype.category() => {
-                let message = format!("the result is {} and cannot be put into a tensor of {dtype}", value.dtype());
-                refuse(op, &[self], message + ": make a new tensor, or convert this one first")
-            }
-            Some(dtype) => value.to(dtype),
+            Some(_) => self.in_dtype(op, value),
             None => value,
         };
         let value = if together { value } else { value.placed_like(self) };
