@@ -155,13 +155,13 @@ const LOOP: f64 = 10.0;
 
 /// What the events of one cell said.
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     rustc_ms: f64,
     cells: Vec<Value>,
 }
 
 impl Seen {
-    fn add(&mut self, kind: &str, json: &str) {
+    pub fn add(&mut self, kind: &str, json: &str) {
         let Ok(value) = serde_json::from_str::<Value>(json) else { return };
         match kind {
             "rustc" => self.rustc_ms += number(&value, "definitions_ms") + number(&value, "statements_ms"),
@@ -181,10 +181,10 @@ impl Seen {
         wanted.map(|t| t["sentence"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// `None` for a cell that did nothing with tensors.
-    fn bundle(&self) -> Option<Bundle> {
+    /// What the compiler, the runtime and the device did, in a line.
+    pub fn line(&self) -> Option<String> {
         if self.cells.is_empty() {
-            return None;
+            return (self.rustc_ms > 0.0).then(|| format!("rustc {}", milliseconds(self.rustc_ms)));
         }
         let mut parts = vec![format!("rustc {}", milliseconds(self.rustc_ms))];
         let sum = |key: &str| self.sum(key);
@@ -224,7 +224,12 @@ impl Seen {
             parts.push(format!("device memory {}{}", if delta > 0.0 { "+" } else { "−" }, bytes(delta.abs())));
         }
         parts.extend(self.loop_summary());
-        let line = parts.join(" · ");
+        Some(parts.join(" · "))
+    }
+
+    /// `None` for a cell that did nothing with tensors.
+    fn bundle(&self) -> Option<Bundle> {
+        let line = self.line().filter(|_| !self.cells.is_empty())?;
         let (news, detail) = (self.told(true), self.told(false));
         let mut text = line.clone();
         news.iter().for_each(|n| text.push_str(&format!("\n{n}")));

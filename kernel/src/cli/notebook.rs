@@ -108,7 +108,11 @@ impl Notebook {
             Event::ClearOutput { wait: true } => self.clear_at_next = Some(cell),
             Event::ClearOutput { wait: false } => self.clear(cell),
             Event::Comm(message) => self.widgets.hear(message),
-            Event::Input { .. } | Event::NextInput(_) | Event::Insight { .. } => {}
+            // Headless there is no next cell to be written, so it is what this one says.
+            Event::NextInput(text) => {
+                self.push(cell, output("display_data", &Bundle::text(text)));
+            }
+            Event::Input { .. } | Event::Insight { .. } => {}
         }
     }
 

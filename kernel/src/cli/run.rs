@@ -176,7 +176,8 @@ pub fn execute(
         let _ = err.flush();
         let start = Instant::now();
         notebook.set_execution_count(cell.index, count);
-        let reply = execute_cell(engine, notebook, cell, count, settings, out);
+        let mut advised = Vec::new();
+        let reply = execute_cell(engine, notebook, cell, count, settings, out, &mut advised);
         let took = start.elapsed();
         if settings.json {
             let mut line = events::reply_json(count, &reply, took);
@@ -195,6 +196,10 @@ pub fn execute(
             Some(failure) => format!(" {}", failure.name),
         };
         let _ = writeln!(err, "  {:.2} s{ended}", took.as_secs_f64());
+        // Nobody sees a next cell here, and whoever asked for one wants to read it.
+        for text in advised {
+            let _ = writeln!(err, "{text}");
+        }
         let Some(failure) = failure else { continue };
         notebook.add_error(cell.index, &failure);
         if !expected {
@@ -218,6 +223,7 @@ fn execute_cell(
     count: u64,
     settings: &Settings,
     out: &mut dyn Write,
+    advised: &mut Vec<String>,
 ) -> Reply {
     let request =
         Request { code: cell.code.clone(), silent: false, store_history: true, allow_stdin: false, cell: count };
@@ -245,6 +251,9 @@ fn execute_cell(
             let _ = writeln!(out, "{}", events::event_json(count, &event));
         }
         notebook.add_event(cell.index, count, &event);
+        if let Event::NextInput(text) = &event {
+            advised.push(text.clone());
+        }
         if let Event::Input { answer, .. } = event {
             let _ = answer.send(Err("a notebook that runs headless has nobody to ask".to_owned()));
         }

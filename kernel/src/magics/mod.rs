@@ -173,12 +173,34 @@ fn unknown(name: &str) -> Reply {
         return magic::error("UsageError", "there is no magic name after %. %help lists the magics.");
     }
     let list: Vec<String> = names().map(|n| format!("%{n}")).collect();
-    let hint = nearest(name, names()).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default();
+    let hint = match ELSEWHERE.iter().find(|(theirs, _)| *theirs == name) {
+        Some((_, here)) => format!(" Here it is {here}."),
+        None => nearest(name, names()).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default(),
+    };
     magic::error(
         "UnknownMagic",
         &format!("there is no magic %{name}.{hint}\nMagics: {}, !command. %help tells more.", list.join(" ")),
     )
 }
+
+/// IPython's magics that people type, and what does here what they are for.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("timeit", "%time CODE, once: a loop in it that ends in `xlazy::sync();` is timed as a whole"),
+    ("matplotlib", "nothing: `line_plot` and `Plot` draw below the cell (docs/display.md)"),
+    ("pip", ":dep NAME = \"VERSION\", of crates.io"),
+    ("conda", ":dep NAME = \"VERSION\", of crates.io"),
+    ("run", ":load FILE"),
+    ("load", ":load FILE"),
+    ("reset", ":clear"),
+    ("lsmagic", "%help"),
+    ("pinfo", "%help NAME, or ?NAME"),
+    ("env", "`!env`, and `std::env::var` in a cell"),
+    ("bash", "!COMMAND"),
+    ("sh", "!COMMAND"),
+    ("system", "!COMMAND"),
+    ("prun", "%profile"),
+    ("debug", "nothing: an error names the line, and `%peek` and `%nan` show what was computed inside"),
+];
 
 /// evcxr's commands that mean something here: how each is written, and what it does. `:help` lists them.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -190,7 +212,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
     (":load FILE", "run a file as a cell"),
     (":doc NAME", "show what NAME is, as `?NAME`, `%help NAME` and Shift-Tab do"),
-    (":explain", "let rustc explain the last compile error at length"),
+    (":explain [CODE]", "let rustc explain the last compile error at length, or the one of that number"),
     (":last_compile_dir", "show where this kernel compiles"),
     (":version", "show which xlazy this is"),
     (":help", "show this list; %help lists the magics"),

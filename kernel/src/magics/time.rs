@@ -2,6 +2,7 @@
 use super::answer;
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
+use crate::footer::Seen;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use xlazy_mime::{Bundle, units};
@@ -43,17 +44,29 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
     if code.trim().is_empty() {
         return call.magic.misused("%time needs code to time.");
     }
-    let mut tally = Tally::default();
+    let (mut tally, mut seen) = (Tally::default(), Seen::default());
     let start = Instant::now();
     let reply = call.host.run_code(code, &mut |event| {
         if let Event::Insight { kind, json } = &event {
             tally.add(kind, json);
+            seen.add(kind, json);
         }
         events(event);
     });
     let wall = start.elapsed();
-    answer::display(if call.json { tally.json(wall) } else { tally.text(wall, &reply) }, events);
+    answer::display(if call.json { tally.json(wall) } else { said(wall, &reply, &seen) }, events);
     reply
+}
+
+/// The wall time, and what a cell's line says of the rest.
+fn said(wall: Duration, reply: &Reply, seen: &Seen) -> Bundle {
+    let ended = match reply {
+        Reply::Ok => "",
+        Reply::Error(_) => " (the code failed)",
+        Reply::Interrupted => " (interrupted)",
+    };
+    let line = seen.line().map(|line| format!(" · {line}")).unwrap_or_default();
+    Bundle::text(format!("wall time: {}{ended}{line}", units::measured(wall)))
 }
 
 /// How often each kind of event happened, and how long those took that say so.
@@ -62,29 +75,14 @@ struct Tally(BTreeMap<String, (u64, f64)>);
 
 impl Tally {
     fn add(&mut self, kind: &str, json: &str) {
+        // What is said while something takes long is no work.
+        if kind == "live" {
+            return;
+        }
         let data = serde_json::from_str(json).unwrap_or(serde_json::Value::Null);
         let entry = self.0.entry(kind.to_owned()).or_default();
         entry.0 += 1;
         entry.1 += milliseconds(&data);
-    }
-
-    fn text(&self, wall: Duration, reply: &Reply) -> Bundle {
-        let ended = match reply {
-            Reply::Ok => "",
-            Reply::Error(_) => " (the code failed)",
-            Reply::Interrupted => " (interrupted)",
-        };
-        let mut text = format!("wall time: {}{ended}", units::measured(wall));
-        for (kind, (count, ms)) in &self.0 {
-            text.push_str(&format!(" · {kind} ×{count}"));
-            if *ms > 0.0 {
-                text.push_str(&format!(
-                    " {}",
-                    units::measured(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())
-                ));
-            }
-        }
-        Bundle::text(text)
     }
 
     fn json(&self, wall: Duration) -> Bundle {

@@ -5,7 +5,7 @@ use xlazy_kernel::engine::{Completeness, Completions, Engine, Event, Failure, Re
 use xlazy_mime::Bundle;
 
 /// `out TEXT` and `err TEXT` (`\n` is a line break), `= TEXT`, `json TEXT`, `png`, `show ID TEXT`, `update ID TEXT`,
-/// `clear`, `clear-at-next`, `page TEXT`, `ask PROMPT`, `insight KIND`, `fail MESSAGE`, `hang` (until interrupted);
+/// `clear`, `clear-at-next`, `page TEXT`, `ask PROMPT`, `insight KIND`, `next CODE`, `fail MESSAGE`, `hang` (until interrupted);
 /// anything else is left out.
 #[derive(Default)]
 pub struct Mock {
@@ -34,6 +34,7 @@ impl Engine for Mock {
                 "clear-at-next" => events(Event::ClearOutput { wait: true }),
                 "page" => events(Event::Page(Bundle::text(rest))),
                 "insight" => events(Event::Insight { kind: rest, json: r#"{"ms": 1.5}"#.into() }),
+                "next" => events(Event::NextInput(rest)),
                 "ask" => {
                     let (answer, heard) = channel();
                     events(Event::Input { prompt: rest, password: false, answer });

@@ -251,6 +251,16 @@ fn nobody_is_asked_and_pages_are_shown() {
     );
 }
 
+/// `%fix` and its like make the next cell, for which there is no place.
+#[test]
+fn what_would_be_the_next_cell_is_told_and_written_down() {
+    let (written, progress, _) = run(&document(&["next let x = 1;\\nx", "out a"]));
+    assert_eq!(written["cells"][0]["outputs"][0]["data"]["text/plain"], json!(["let x = 1;\n", "x"]));
+    let lines: Vec<&str> = progress.lines().collect();
+    assert_eq!(lines[1..3], ["let x = 1;", "x"], "{progress}");
+    assert!(lines[3].starts_with("[2/2]"), "{progress}");
+}
+
 #[test]
 fn the_first_error_ends_it_and_is_written_down() {
     let (written, err, reply) = run(&document(&["= 1", "out x\nfail shapes differ", "= 3", "= 4"]));

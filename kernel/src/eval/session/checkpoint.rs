@@ -26,6 +26,8 @@ struct Outcome {
     done: Vec<String>,
     refused: Vec<(String, String)>,
     bytes: u64,
+    /// How many programs ran for tensors that were pending.
+    ran: u64,
     /// The copy of before, where it has more than the new one, and what that is.
     before: Option<(PathBuf, BTreeSet<String>)>,
 }
@@ -64,11 +66,18 @@ impl Session {
     }
 
     /// Runs generated code that no cell shows.
-    fn hidden(&mut self, cell: u64, kind: Kind, text: String, shared: &Shared) -> Result<(), Reply> {
+    fn hidden(
+        &mut self,
+        cell: u64,
+        kind: Kind,
+        text: String,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<(), Reply> {
         let whole = 0..text.len();
         let cell = Arc::new(CellText::new(cell, text));
         let mode = Mode { cell: cell.cell, silent: true, allow_stdin: false, opt_level: Some(0), kind, within: 0 };
-        match self.run(&mode, &cell, whole, shared, &mut |_| {}) {
+        match self.run(&mode, &cell, whole, shared, events) {
             Reply::Ok => Ok(()),
             other => Err(other),
         }
@@ -92,8 +101,9 @@ impl Session {
         items: &[Part<'a>],
         text: &dyn Fn(&[&Part<'a>]) -> String,
         shared: &Shared,
+        events: &mut dyn FnMut(Event),
     ) -> Result<Vec<(String, String)>, Reply> {
-        let mut run = |items: &[&Part<'a>]| self.hidden(kind.0, kind.1, text(items), shared);
+        let mut run = |items: &[&Part<'a>]| self.hidden(kind.0, kind.1, text(items), shared, events);
         let mut able: Vec<&Part> = items.iter().collect();
         let mut refused = Vec::new();
         match run(&able) {
@@ -119,6 +129,7 @@ impl Session {
         forced_by: Result<(), &str>,
         by_itself: bool,
         shared: &Shared,
+        events: &mut dyn FnMut(Event),
     ) -> Result<Outcome, NotSaved> {
         let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).collect();
         let decide = |names: &[String], mine: &BTreeSet<PathBuf>| {
@@ -130,7 +141,17 @@ impl Session {
         let idents = names.iter().filter_map(|name| Some((name.as_str(), untrusted::identifier(name)?)));
         let items: Vec<Part> = idents.map(|(name, ident)| (name, code::save_statement(&ident))).collect();
         let text = |items: &[&Part]| code::save_text(items.iter().map(|i| i.1.as_str()), serde);
-        let mut refused = self.hidden_for((0, Kind::Hidden), &items, &text, shared)?;
+        let mut ran = 0;
+        // Of what the hidden cell does only what it ran is the user's, who is told of it as of any cell's.
+        let mut pass = |event: Event| {
+            if let Event::Insight { kind, json } = &event
+                && kind == "cell"
+            {
+                ran += serde_json::from_str(json).ok().and_then(|cell: Value| cell["syncs"].as_u64()).unwrap_or(0);
+                events(event);
+            }
+        };
+        let mut refused = self.hidden_for((0, Kind::Hidden), &items, &text, shared, &mut pass)?;
         let told = self.ask_json(Question::CheckpointKept, "", shared)?;
         refused.extend(pairs(&told["refused"]));
         let done = texts(&told["kept"]);
@@ -158,7 +179,7 @@ impl Session {
         self.autosave.runs = self.runs;
         self.autosave.last = Some(Instant::now());
         let before = decided.keep.filter(|_| !decided.only_there.is_empty()).map(|path| (path, decided.only_there));
-        Ok(Outcome { done, refused, bytes: std::fs::metadata(path).map_or(0, |m| m.len()), before })
+        Ok(Outcome { done, refused, bytes: std::fs::metadata(path).map_or(0, |m| m.len()), ran, before })
     }
 
     fn load(&mut self, path: &Path, cell: u64, shared: &Shared) -> Result<Outcome, Reply> {
@@ -195,7 +216,8 @@ impl Session {
         let text = |items: &[&Part]| code::load_text(&path, &hash, items.iter().map(|i| i.1.as_str()), serde);
         // Where nothing can be loaded, nothing has to run.
         let runs = !items.is_empty();
-        let tried = if runs { self.hidden_for((cell, Kind::User), &items, &text, shared) } else { Ok(Vec::new()) };
+        let tried =
+            if runs { self.hidden_for((cell, Kind::User), &items, &text, shared, &mut |_| {}) } else { Ok(Vec::new()) };
         self.effect = None;
         let told = self.ask_json(Question::CheckpointClose, "", shared)?;
         refused.extend(tried?);
@@ -203,7 +225,7 @@ impl Session {
         if runs {
             self.journal.not_bound(&refused.iter().map(|r| r.0.clone()).collect());
         }
-        Ok(Outcome { done: texts(&told["loaded"]), refused, bytes: 0, before: None })
+        Ok(Outcome { done: texts(&told["loaded"]), refused, bytes: 0, ran: 0, before: None })
     }
 }
 
@@ -231,7 +253,7 @@ impl Session {
         match verb {
             "save" => {
                 let by = format!("%checkpoint save --force {}", files::name_of(&path));
-                match self.save(&path, if force { Ok(()) } else { Err(&by) }, false, shared) {
+                match self.save(&path, if force { Ok(()) } else { Err(&by) }, false, shared, events) {
                     Ok(outcome) => show(outcome.saved(&path), events),
                     Err(NotSaved::Refused(why)) => Reply::Error(sentence("CheckpointError", why)),
                     Err(NotSaved::Failed(reply)) => reply,
@@ -296,7 +318,7 @@ impl Session {
         let by = format!("%autosave --force {}", units::age(every));
         let forced_by = if self.autosave.force { Ok(()) } else { Err(by.as_str()) };
         let saved = match self.lost_but_saved(&path) {
-            lost if lost.is_empty() => self.save(&path, forced_by, true, shared),
+            lost if lost.is_empty() => self.save(&path, forced_by, true, shared, &mut |_| {}),
             lost => Err(NotSaved::Refused(format!(
                 "{} still has what was lost ({}): `%recover` or `%checkpoint load {}` brings it back, and `{by}` saves \
                  without it",
@@ -367,6 +389,9 @@ impl Outcome {
             if count > 0 { ": " } else { "" },
             self.done.join(", ")
         );
+        if self.ran > 0 {
+            text += &format!("\n{} ran for what was pending", units::count(self.ran as usize, "program"));
+        }
         if !self.refused.is_empty() {
             text += &format!("\nNot kept:{}", reasons(&self.refused));
         }

@@ -79,7 +79,7 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
             show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") + &lock }, events)
         }
         "doc" => magics::run(&format!("%help {args}"), None, host, events),
-        "explain" => explain(&host.session(), events),
+        "explain" => explain(&host.session(), args, events),
         "last_compile_dir" => show(&host.session().compiler.folder.path().display().to_string(), events),
         "q" | "quit" => refuse("UsageError", "a cell cannot end its kernel: shut it down in the front end".into()),
         _ if SETTINGS.contains(&name) => {
@@ -91,16 +91,27 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
     }
 }
 
-/// What `rustc --explain` says to the codes of the last compile error.
-fn explain(session: &Session, events: &mut dyn FnMut(Event)) -> Reply {
+/// What `rustc --explain` says to these codes, or to those of the last compile error.
+fn explain(session: &Session, asked: &str, events: &mut dyn FnMut(Event)) -> Reply {
+    let asked: Vec<String> = asked.split_whitespace().map(str::to_uppercase).collect();
+    let is_code =
+        |code: &String| code.len() == 5 && code.starts_with('E') && code[1..].bytes().all(|b| b.is_ascii_digit());
+    if let Some(other) = asked.iter().find(|code| !is_code(code)) {
+        return refuse("UsageError", format!("`{other}` is no number of a compile error: these are like E0382"));
+    }
     let explanation = |code: &String| {
         let mut rustc = std::process::Command::new(&session.install.toolchain.rustc);
         let out = run_somewhere(&mut rustc, Path::new("/")).arg("--explain").arg(code).output().ok()?;
-        Some(format!("{code}\n{}", String::from_utf8_lossy(&out.stdout).trim()))
+        let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
+        Some(format!("{code}
+{text}")).filter(|_| !text.is_empty())
     };
-    let texts: Vec<String> = session.last_codes.iter().filter_map(explanation).collect();
+    let codes: Vec<&String> =
+        if asked.is_empty() { session.last_codes.iter().collect() } else { asked.iter().collect() };
+    let texts: Vec<String> = codes.into_iter().filter_map(explanation).collect();
     match texts.is_empty() {
-        true => refuse("UsageError", "no compile error with a number came before".into()),
+        true if asked.is_empty() => refuse("UsageError", "no compile error with a number came before".into()),
+        true => refuse("UsageError", format!("rustc knows no error {}", asked.join(", "))),
         false => show(&texts.join("\n\n"), events),
     }
 }
