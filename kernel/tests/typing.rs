@@ -438,6 +438,11 @@ fn long_cells() {
             );
             assert!(shown.contains(wants), "{ahead}: {shown}");
         }
+        let field = inspected(
+            &mut kernel,
+            &format!("{functions}impl Point {{ fn origin() -> Self {{ Self {{ x¦: 0.0 }} }} }}"),
+        );
+        assert!(field.contains("x: f64"), "{field}");
         let declared = inspected(&mut kernel, &format!("{functions}fn last(all: &[Point]) {{ for o¦ne in all {{}} }}"));
         assert!(declared.contains("one: &Point"), "{declared}");
     }

@@ -192,7 +192,7 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         What::Pattern => patterns(&mut offers, &around("xlazy_name").world, scope, code, &at),
         What::Arm(arm) => {
             // Asked as `(what it is about).method()`.
-            let (before, about) = (&code[..arm.head.start], &code[arm.head.start + "match".len()..arm.head.end]);
+            let (before, about) = (&code[..arm.start], &code[arm.about.clone()]);
             let end = Cursor { word: before.len()..before.len(), what: What::Member, import: false };
             let asked = typist.around(scope, names, before, &end, &format!("({}).{METHOD}()", about.trim()));
             if let Some(ty) = typist.receiver(scope, &asked) {
@@ -336,7 +336,7 @@ fn associated(offers: &mut Offers, h: &Having) {
 }
 
 /// A path with the name of the type in place of its `Self`.
-fn without_self(path: &[String], before: &str) -> Option<Vec<String>> {
+pub(super) fn without_self(path: &[String], before: &str) -> Option<Vec<String>> {
     match path.split_first() {
         Some((first, rest)) if first == "Self" => Some([implemented(before)?, rest.to_vec()].concat()),
         _ => Some(path.to_vec()),

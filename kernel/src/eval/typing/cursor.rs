@@ -1,5 +1,6 @@
 //! What stands at the cursor, read from tokens: the code is still being typed.
 use super::before::{angle_before, before_is, enclosing, path_before};
+use super::lets;
 use super::place::{self, Arm, Body};
 use super::words::{ATTRIBUTES, CONDITIONS, FRAGMENTS, KEYWORDS, LAYOUTS, LINTS};
 use crate::eval::text::scan::{Kind, Token, tokens};
@@ -104,6 +105,9 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
                 path if path.is_empty() => What::Nothing,
                 path => What::Path(path),
             }
+        }
+        Some(_) if let Some(arm) = lets::refutable(code, &known, cursor) => {
+            fields(code, &known).unwrap_or(What::Arm(arm))
         }
         Some(t) if t.kind == Kind::Ident && NAMES.contains(&text(t)) => {
             defined(code, &known[..known.len() - 1], text(t)).unwrap_or(What::Nothing)

@@ -3,7 +3,7 @@ use super::asked::Asked;
 use super::bindings::bindings;
 use super::call::around;
 use super::catalog::Kind;
-use super::complete::{Names, Typist, is_typed, rust, special};
+use super::complete::{Names, Typist, is_typed, rust, special, without_self};
 use super::cursor::{self, What};
 use super::items::describe;
 use super::macros;
@@ -116,7 +116,8 @@ impl Asked<'_> {
             return typed(ty);
         }
         if let What::Field(path, _) = what
-            && let Some(field) = self.world(word, "xlazy_name: 0").fields_of(path).iter().find(|m| m.name == name)
+            && let Some(path) = without_self(path, &self.code[..word.start])
+            && let Some(field) = self.world(word, "xlazy_name: 0").fields_of(&path).iter().find(|m| m.name == name)
         {
             return Some(shown(path.last()?, &field.signature, &field.doc));
         }

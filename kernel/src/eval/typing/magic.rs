@@ -1,10 +1,10 @@
 //! What a line of magic, or a command such as `:dep`, may go on with.
+use super::crates;
 use super::scope::InScope;
 use crate::eval::parse::segments::asked;
 use crate::eval::text::types::short;
 use crate::magics::{self, Takes, tpu as tpus};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A word, what it is, and more about it.
 pub type Word = (String, &'static str, String);
@@ -131,9 +131,14 @@ fn commands(line: &str, command: &str) -> (usize, Vec<Word>) {
 /// What a dependency's table may say.
 const KEYS: &[&str] = &["branch", "default-features", "features", "git", "package", "path", "rev", "tag", "version"];
 
-/// Names of crates that are on this machine, folders, and of a table its keys, or behind a quote a version or a folder.
+/// Whether what follows is a list of a crate's features.
+fn lists_features(before: &str) -> bool {
+    before.trim_end().strip_suffix('=').is_some_and(|key| key.trim_end().ends_with("features"))
+}
+
+/// Names of crates that are on this machine, folders, and of a table its keys, or behind a quote a version, a folder or a feature.
 fn dependencies(line: &str, args: &str) -> (usize, Vec<Word>) {
-    let cached = cached();
+    let cached = crates::cached();
     let folders = |start: usize| {
         let (start, mut found) = files(line, start, None).unwrap_or_default();
         found.retain(|(_, kind, _)| *kind == "folder");
@@ -161,34 +166,15 @@ fn dependencies(line: &str, args: &str) -> (usize, Vec<Word>) {
     if key.ends_with("path") {
         return folders(at);
     }
+    if key.ends_with(['[', ',']) && key.rfind('[').is_some_and(|open| lists_features(&key[..open])) {
+        let renamed = written.split_once("package").and_then(|(_, rest)| rest.split('"').nth(1));
+        let there: Vec<&str> = written[..quote].split('"').skip(1).step_by(2).collect();
+        let mut names = crates::features(renamed.unwrap_or(name.trim()));
+        names.retain(|(feature, _)| !there.contains(&&**feature));
+        return (at, names.into_iter().map(|(feature, what)| (feature, "feature", what)).collect());
+    }
     let versions = cached.get(name.trim()).filter(|_| key.is_empty() || key.ends_with("version"));
     (at, versions.into_iter().flatten().rev().map(|v| (v.clone(), "version", String::new())).collect())
-}
-
-/// Crates that cargo has fetched, with their versions, the oldest first.
-fn cached() -> BTreeMap<String, Vec<String>> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"))).unwrap_or_default();
-    let list =
-        |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
-    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for registry in ["registry/cache", "registry/src"].iter().flat_map(|d| list(&home.join(d))) {
-        for path in list(&registry) {
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let file = file.trim_end_matches(".crate");
-            let version =
-                file.match_indices('-').find(|(i, _)| file[i + 1..].starts_with(|c: char| c.is_ascii_digit()));
-            if let Some((at, _)) = version {
-                let versions = out.entry(file[..at].to_owned()).or_default();
-                if !versions.iter().any(|v| *v == file[at + 1..]) {
-                    versions.push(file[at + 1..].to_owned());
-                }
-            }
-        }
-    }
-    let parts = |v: &String| v.split(['.', '-', '+']).map(|p| p.parse::<u64>().unwrap_or(0)).collect::<Vec<_>>();
-    out.values_mut().for_each(|versions| versions.sort_by_key(parts));
-    out
 }
 
 /// Files that the path at the end of the line may be, of one kind alone where that is given, without its ending.

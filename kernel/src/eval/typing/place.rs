@@ -257,11 +257,13 @@ pub fn begins_closures_parameters(code: &str, known: &[&Token], at: usize) -> bo
     begins_closure(&owned, code, at)
 }
 
-/// An arm of a `match` whose pattern is being typed.
+/// A pattern that is being typed: of an arm of a `match`, or of an `if let` and its like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// From `match` on to its braces.
-    pub head: Range<usize>,
+    /// Where the `match` or the `let` begins.
+    pub start: usize,
+    /// What it is about.
+    pub about: Range<usize>,
     /// Around the cursor, from the outermost on: the path of a variant or struct and which of its fields the rest is in.
     pub inside: Vec<(Vec<String>, String)>,
 }
@@ -274,8 +276,8 @@ pub fn arm(code: &str, known: &[&Token]) -> Option<Arm> {
             && let Some(word) = scrutinee(code, known, open)
         {
             let start = pattern_start(code, known, open)?;
-            let head = known[word].range.start..known[open].range.start;
-            return Some(Arm { head, inside: inside(code, &known[start..]) });
+            let about = known[word].range.end..known[open].range.start;
+            return Some(Arm { start: known[word].range.start, about, inside: inside(code, &known[start..]) });
         }
         open = enclosing(&known[..open])?;
     }
@@ -320,7 +322,8 @@ fn pattern_start(code: &str, known: &[&Token], open: usize) -> Option<usize> {
     start
 }
 
-fn inside(code: &str, pattern: &[&Token]) -> Vec<(Vec<String>, String)> {
+/// Around the end of a pattern, from the outermost on.
+pub fn inside(code: &str, pattern: &[&Token]) -> Vec<(Vec<String>, String)> {
     let mut out = Vec::new();
     let mut rest = pattern;
     while let Some(open) = enclosing(rest) {
@@ -462,7 +465,11 @@ mod tests {
         let of = |code: &str| {
             let arm = before(code, arm)?;
             let steps = arm.inside.iter().map(|(path, field)| format!("{}.{field}", path.join("::")));
-            Some(format!("{} {}", &code[arm.head], steps.collect::<Vec<_>>().join(" ")).trim().to_owned())
+            Some(
+                format!("{} {}", &code[arm.start..arm.about.end], steps.collect::<Vec<_>>().join(" "))
+                    .trim()
+                    .to_owned(),
+            )
         };
         for (code, want) in [
             ("match take { ", Some("match take")),
