@@ -20,7 +20,7 @@ impl Host for Recorder {
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
         self.asked.borrow_mut().push(format!("run {code:?}"));
-        events(Event::Insight { kind: "compile".into(), json: r#"{"ms": 20.5}"#.into() });
+        events(Event::Insight { kind: "rustc".into(), json: r#"{"statements_ms": 20.5}"#.into() });
         events(Event::Result(Bundle::text("<result>")));
         match code.contains("panic") {
             true => Reply::Error(Failure { name: "Panic".into(), ..Failure::default() }),
@@ -226,7 +226,7 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%stablehlo x.matmul(&w)",
         expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
         asked: run "xlazy::show::stablehlo(&(x.matmul(&w)\n), false)"
     "#]],
@@ -234,7 +234,7 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%hlo y --json",
         expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
         asked: run "xlazy::show::hlo(&(y\n), true)"
     "#]],
@@ -242,7 +242,7 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%trace --tpu v5e y --line 4",
         expect![[r#"
-            Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+            Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
             result: <result>
             asked: call unnamed []
             asked: run "xlazy::linked::magic(\"--tpu v5e --line 4\", &(y\n))"
@@ -251,7 +251,7 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "graph y; ",
         expect![[r#"
-            Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+            Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
             result: <result>
             asked: call unnamed []
             asked: run "xlazy::show::graph(&(y\n), false)"
@@ -260,7 +260,7 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%graph --dot y",
         expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
         asked: call unnamed []
         asked: run "xlazy::show::graph_as(&(y\n), \"dot\").unwrap()"
@@ -381,7 +381,7 @@ fn what_is_taken_arrives_as_it_was_written() {
         "#]],
     );
     expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
         asked: optimise 3
         asked: run "f()"
@@ -463,16 +463,16 @@ fn time_runs_the_code_and_counts_what_it_did() {
         text.replace(&wall, "…")
     };
     expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
-        display: wall time: … · compile ×1 20.5 ms
+        display: wall time: … · rustc 20 ms
         asked: run "f(x)"
     "#]]
     .assert_eq(&steady(transcript(&session, "%time f(x)", None)));
     expect![[r#"
-        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        Insight { kind: "rustc", json: "{\"statements_ms\": 20.5}" }
         result: <result>
-        display: wall time: … (the code failed) · compile ×1 20.5 ms
+        display: wall time: … (the code failed) · rustc 20 ms
         asked: run "let a = 1;\npanic!()\n"
         error Panic: 
     "#]]

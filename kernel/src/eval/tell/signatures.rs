@@ -60,6 +60,13 @@ impl Torch {
         self.0.first().is_some_and(|(name, _)| SIZES.contains(name))
     }
 
+    /// Whether it is about several tensors, which Python has in a list or one after the other.
+    pub(super) fn joins(&self) -> bool {
+        self.0
+            .first()
+            .is_some_and(|(name, _)| matches!(name.trim_start_matches('*'), "tensors" | "matrices" | "operands"))
+    }
+
     fn bind(&self, given: &Given) -> Option<Vec<Bound>> {
         let mut plain = given.plain.iter();
         let (mut out, mut only_named) = (Vec::new(), false);

@@ -4,7 +4,7 @@ use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
 use super::python::of_python;
-use super::signatures::{Ours, SIGNATURES, Torch};
+use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
 use super::texts::Texts;
 use super::there::{names, unknown_value};
@@ -126,7 +126,7 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
         let first = words.between_commas(arguments.start, arguments.end).into_iter().next()?;
         Some((words.part(first.start, first.end)?.1, TENSOR))
     });
-    let subject = match (known.iter().any(Torch::makes), first) {
+    let subject = match (known.iter().any(|t| t.makes() || t.joins()), first) {
         (true, _) => None,
         (false, None) => return vec![],
         (false, first) => first,
