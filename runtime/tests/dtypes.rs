@@ -1,6 +1,7 @@
 //! Element types beyond the usual ones: torch's wider unsigned integers and complex numbers of two float64.
 mod support;
 
+use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
 use support::{alone, refusal};
 use xlazy::prelude::*;
 
@@ -24,6 +25,38 @@ fn wider_unsigned_integers() {
     assert_eq!(most.max().reshape([1]).to_vec::<u64>(), [u64::MAX]);
     assert_eq!(most.min().reshape([1]).to_vec::<u64>(), [7]);
     assert_eq!(most.sort(0, true).0.to_vec::<u64>(), [u64::MAX, 1 << 63, 7]);
+}
+
+/// As `add_` and its like: `+=` binds the name to a new tensor, and that is of the dtype it was.
+#[test]
+fn assignments_keep_the_dtype_or_are_refused() {
+    let _alone = alone();
+    let (whole, broken) = (tensor([1, 2]), tensor([0.5, 1.5]));
+    let assigned = |x: &Tensor, y: &Tensor| {
+        let (mut a, mut b, mut c) = (x.clone(), x.clone(), x.clone());
+        a += y;
+        b -= y;
+        c *= y;
+        [a, b, c].map(|t| t.dtype())
+    };
+    assert_eq!(assigned(&broken, &whole), [F32; 3]);
+    assert_eq!(assigned(&broken.half(), &broken), [F16; 3]);
+    assert_eq!(assigned(&broken, &broken.double()), [F32; 3]);
+    assert_eq!(assigned(&whole.to(U8), &whole), [U8; 3]);
+    assert_eq!(assigned(&whole, &whole.to(I32)), [I64; 3]);
+    let before = whole.clone();
+    let refused = [
+        refusal(|| before.clone().add_assign(&broken)),
+        refusal(|| before.clone().sub_assign(0.5)),
+        refusal(|| before.clone().mul_assign(2.0)),
+        // As in torch, where a division gives floats.
+        refusal(|| before.clone().div_assign(2)),
+        refusal(|| before.gt(1).add_assign(1)),
+    ];
+    for (said, op) in refused.iter().zip(["+=", "-=", "*=", "/=", "+="]) {
+        assert!(said.contains(op) && said.contains("cannot be put into a tensor of"), "{op}: {said}");
+    }
+    assert_eq!(whole.to_vec::<i64>(), [1, 2]);
 }
 
 #[test]
