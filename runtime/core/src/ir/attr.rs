@@ -146,6 +146,15 @@ impl std::fmt::Debug for Region {
 }
 
 impl Attr {
+    /// Whether they are as many numbers: as parameters they have one type then.
+    pub(super) fn is_as_long(&self, other: &Attr) -> bool {
+        match (self, other) {
+            (Attr::Ints(a), Attr::Ints(b)) => a.len() == b.len(),
+            (Attr::Floats(a), Attr::Floats(b)) => a.len() == b.len(),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
     /// The attribute as a part of a program's key.
     pub(super) fn words(&self, words: &mut Vec<u64>) {
         match self {

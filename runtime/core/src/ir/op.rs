@@ -294,7 +294,10 @@ impl OpDef {
     pub fn heals(&self, was: &[Attr], now: &[Attr]) -> bool {
         let Some(heal) = self.heal.filter(|_| was != now) else { return false };
         match (heal(was), heal(now)) {
-            (Some(a), Some(b)) => std::ptr::eq(a.op, b.op) && a.attrs == b.attrs && a.value != b.value,
+            (Some(a), Some(b)) => {
+                let same = std::ptr::eq(a.op, b.op) && a.attrs == b.attrs;
+                same && a.value != b.value && a.value.is_as_long(&b.value)
+            }
             _ => false,
         }
     }

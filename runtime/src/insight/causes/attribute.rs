@@ -1,11 +1,10 @@
 //! A part of an op that is fixed when the program is compiled changed: a position, a size, a constant, an axis, a dtype.
 use super::claim::Claim;
 use super::keep::{mask, once, ours, stay};
-use super::shape::{Seen, largest};
+use super::shape::{Seen, largest, past};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
-use std::sync::Arc;
 use xlazy_core::ir::{Attr, AttrDef, Bodies, BodyDifference, Kind, OpDef, Role, Step};
 use xlazy_core::text::{called, location};
 
@@ -23,6 +22,8 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let class = match class_of(attr) {
         // A window over another dimension, say: what it gives is as large.
         Class::Shape if !e.new.session && a.ty.shape == b.ty.shape => Class::Index,
+        // More or fewer numbers: what they are is not what is another program.
+        Class::Constant if a.ty.shape != b.ty.shape && a.inputs.is_empty() => Class::Shape,
         class => class,
     };
     let past = past(e.new, pairs[0].0, e.known);
@@ -164,15 +165,6 @@ fn call(e: &Evidence, root: usize, pairs: &[(u32, u32)], a: &Step, b: &Step) -> 
         stay(e.new, "all")
     );
     Some(Claim::new(covers, class, a.at, vec![difference], fix))
-}
-
-/// What this op was in the earlier programs of this sync, oldest first: of the same line, and as often run there before it.
-fn past<'a>(new: &Record, i: u32, known: &'a [Arc<Record>]) -> Vec<&'a Step> {
-    let step = &new.steps[i as usize];
-    let alike = |s: &&Step| s.op.id == step.op.id && same_place(s.at, step.at);
-    let nth = new.steps[..i as usize].iter().filter(alike).count();
-    let here = known.iter().filter(|r| same_place(r.site, new.site));
-    here.filter_map(|r| r.steps.iter().filter(alike).nth(nth)).collect()
 }
 
 /// The ops whose attributes can become parameters, where those of all of these can.

@@ -1,6 +1,7 @@
-//! A number came as another kind of number, or as a tensor, or a tensor as a number.
+//! A number came as another kind of number, or as a tensor, or a tensor as a number; or numbers of a healed attribute are more or fewer.
 use super::claim::Claim;
-use crate::insight::evidence::{Evidence, What};
+use super::shape::{Seen, made_here, past};
+use crate::insight::evidence::{Evidence, What, words};
 use crate::insight::record::{LeafRecord, Record};
 use crate::insight::report::{Class, Difference};
 use xlazy_core::ir::{Input, Step};
@@ -21,11 +22,12 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     // All numbers of that line which changed in the same way.
     let alike = |(_, x, y): &(usize, &LeafRecord, &LeafRecord)| {
         let (n, o) = (&e.new.leaves[*l as usize], &e.old.leaves[*m as usize]);
-        x.scalar == n.scalar && y.scalar == o.scalar && x.ty.dtype == n.ty.dtype && y.ty.dtype == o.ty.dtype
+        let kind = |l: &LeafRecord| (l.scalar, l.ty.dtype, l.ty.shape.is_empty());
+        kind(x) == kind(n) && kind(y) == kind(o)
     };
     let covers = e.inputs().filter(alike).map(|x| x.0).collect();
     let mut differences = vec![Difference {
-        what: format!("operand {} of {}", k + 1, a.op.name),
+        what: format!("operand {} of {}", k + 1, a.op.torch_name()),
         was: kind(b, k, e.old),
         now: kind(a, k, e.new),
         was_at: Some(b.at),
@@ -33,7 +35,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }];
     if a.ty != b.ty {
         differences.push(Difference {
-            what: format!("the result of {}", a.op.name),
+            what: format!("the result of {}", a.op.torch_name()),
             was: b.ty.to_string(),
             now: a.ty.to_string(),
             was_at: Some(b.at),
@@ -41,6 +43,10 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         });
     }
     let numbers = number_of(a, k, e.new).zip(number_of(b, k, e.old));
+    if numbers.is_some_and(|(now, was)| now == was) {
+        let seen = Seen::of_step(e.new, a, &past(e.new, i, e.known));
+        return Some(Claim::new(covers, Class::Shape, a.at, differences, made_here(e.new, &seen, &b.ty, &a.ty)));
+    }
     let class = match a.ty.dtype != b.ty.dtype || numbers.is_some() {
         true => Class::Dtype,
         false if a.ty.shape != b.ty.shape => Class::Shape,
@@ -61,7 +67,7 @@ pub(super) fn number_of(step: &Step, operand: usize, of: &Record) -> Option<DTyp
 
 fn kind(s: &Step, k: usize, r: &Record) -> String {
     match (number_of(s, k, r), s.inputs.get(k)) {
-        (Some(dtype), _) => format!("a number ({})", dtype.name()),
+        (Some(_), Some(Input::Leaf(l))) => words::number(&r.leaves[*l as usize]),
         (None, Some(Input::Leaf(l))) => {
             let leaf = &r.leaves[*l as usize];
             leaf.name.as_ref().map_or(format!("a tensor ({})", leaf.ty), |n| format!("the tensor `{n}` ({})", leaf.ty))

@@ -67,6 +67,15 @@ impl Seen {
     }
 }
 
+/// What this op was in the earlier programs of this sync, oldest first: of the same line, and as often run there before it.
+pub(super) fn past<'a>(new: &Record, i: u32, known: &'a [Arc<Record>]) -> Vec<&'a Step> {
+    let step = &new.steps[i as usize];
+    let alike = |s: &&Step| s.op.id == step.op.id && same_place(s.at, step.at);
+    let nth = new.steps[..i as usize].iter().filter(alike).count();
+    let here = known.iter().filter(|r| same_place(r.site, new.site));
+    here.filter_map(|r| r.steps.iter().filter(alike).nth(nth)).collect()
+}
+
 /// Whether two inputs are of one name, and not a part of a model that is called so, too.
 fn same_name(a: &LeafRecord, b: &LeafRecord) -> bool {
     a.name.is_some() && a.name == b.name && a.parameter == b.parameter && a.ty.shape.len() == b.ty.shape.len()

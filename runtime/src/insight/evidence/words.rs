@@ -13,12 +13,18 @@ pub(crate) fn describe(step: &Step) -> String {
     format!("{} → {}", call.as_deref().unwrap_or(step.op.torch_name()), step.ty)
 }
 
+/// `a number (i64)`, or as many as an attribute has that healing made a parameter: `3 numbers (i64)`.
+pub(crate) fn number(leaf: &LeafRecord) -> String {
+    let many = (!leaf.ty.shape.is_empty()).then(|| count(leaf.ty.shape.numel(), "number"));
+    format!("{} ({})", many.as_deref().unwrap_or("a number"), leaf.ty.dtype.name())
+}
+
 /// An input's difference.
 pub(crate) fn input(new: &LeafRecord, old: &LeafRecord) -> Difference {
     // What was selected by positions has as many elements as these; the tensor of them is nobody's.
     let hidden = new.finder.filter(|_| new.made_by.kind == Kind::Chosen);
     let text = |l: &LeafRecord| match (l.scalar, hidden) {
-        (true, _) => format!("a number ({})", l.ty.dtype.name()),
+        (true, _) => number(l),
         (false, Some(_)) if new.scalar || old.scalar => l.ty.to_string(),
         (false, Some(_)) => count(l.ty.shape.numel(), "element"),
         _ => l.ty.to_string(),
