@@ -85,11 +85,15 @@ mod tests {
 
     #[test]
     fn features_are_those_of_the_newest_version() {
-        let file = b"\x03\0etag: x\01.0.0\0{\"vers\":\"1.0.0\",\"features\":{\"old\":[]},\"deps\":[]}\01.1.0\0\
-            {\"vers\":\"1.1.0\",\"features\":{\"default\":[\"std\"],\"std\":[],\"fast\":[\"dep:rayon\"]},\"deps\":[\
-            {\"name\":\"rayon\",\"optional\":true},{\"name\":\"serde\",\"optional\":true},{\"name\":\"libc\",\"optional\":false}]}\0\
-            2.0.0-beta\0{\"vers\":\"2.0.0-beta\",\"features\":{\"new\":[]},\"deps\":[]}\0";
-        let names: Vec<String> = named(file).into_iter().map(|f| f.0).collect();
+        let versions = [
+            r#"{"vers":"1.0.0","features":{"old":[]},"deps":[]}"#,
+            r#"{"vers":"1.1.0","features":{"default":["std"],"std":[],"fast":["dep:rayon"]},"deps":[
+                {"name":"rayon","optional":true},{"name":"serde","optional":true},{"name":"libc","optional":false}]}"#,
+            r#"{"vers":"2.0.0-beta","features":{"new":[]},"deps":[]}"#,
+        ];
+        let file =
+            ["\u{3}", "etag: x", "1.0.0", versions[0], "1.1.0", versions[1], "2.0.0-beta", versions[2], ""].join("\0");
+        let names: Vec<String> = named(file.as_bytes()).into_iter().map(|f| f.0).collect();
         assert_eq!(names, ["default", "fast", "serde", "std"]);
         assert!(named(b"nothing of the kind").is_empty());
     }
