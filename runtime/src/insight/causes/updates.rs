@@ -10,7 +10,11 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() || e.ops().any(|(_, ops)| !ops.derived) {
         return None;
     }
-    let found: Vec<(usize, &Ops)> = e.ops().filter(|(_, ops)| update(e, ops).is_some()).collect();
+    // What an earlier step made is taken up, which is told as that.
+    let taken_up =
+        |ops: &Ops| ops.gains.iter().map(|&l| &e.new.leaves[l as usize]).any(|l| l.computed && e.old.lines.has(l.line));
+    let one = |(_, ops): &(usize, &Ops)| update(e, ops).is_some() && !taken_up(ops);
+    let found: Vec<(usize, &Ops)> = e.ops().filter(one).collect();
     let at = update(e, found.first()?.1)?;
     let differences: Vec<Difference> = found.iter().flat_map(|f| words::ops(e, f.1)).collect();
     let fix = format!(
