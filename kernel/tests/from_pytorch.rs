@@ -416,3 +416,88 @@ fn what_is_advised_for_torchs_functions_compiles() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(pairs.len() > 600, "{} of {asked}", pairs.len());
 }
+
+/// Python's expressions, drawn by chance: habits within habits.
+struct Drawn(u64);
+
+impl Drawn {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+
+    /// Something that is a tensor; of depth 0 a name.
+    fn tensor(&mut self, depth: usize) -> String {
+        let Some(less) = depth.checked_sub(1) else { return ["x", "y"][self.below(2)].to_owned() };
+        match self.below(14) {
+            0 => format!("F.relu({})", self.tensor(less)),
+            1 => format!("torch.sqrt({})", self.tensor(less)),
+            2 => format!("torch.mean({}, dim=0, keepdim=True)", self.tensor(less)),
+            3 => format!("({} - {}) ** 2", self.tensor(less), self.tensor(0)),
+            4 => format!("{} @ z", self.tensor(less)),
+            5 => format!("{}[0]", self.tensor(0)),
+            6 => format!("{}[:, 0]", self.tensor(0)),
+            7 => format!("F.softmax({}, dim=-1)", self.tensor(less)),
+            8 => format!("torch.stack([{} for i in range({})])", self.tensor(less), self.number(less)),
+            9 => format!("torch.cat([{}, {}], dim=0)", self.tensor(less), self.tensor(less)),
+            10 => format!("model({})", self.tensor(less)),
+            11 => format!("torch.zeros({}, 3)", self.number(less)),
+            12 => format!("F.mse_loss({}, {})", self.tensor(less), self.tensor(less)),
+            _ => format!("torch.where({} > 0, {}, y)", self.tensor(0), self.tensor(less)),
+        }
+    }
+
+    /// Something that is a whole number.
+    fn number(&mut self, depth: usize) -> String {
+        let Some(less) = depth.checked_sub(1) else { return ["2", "n"][self.below(2)].to_owned() };
+        match self.below(5) {
+            0 => format!("len({})", self.tensor(less)),
+            1 => format!("{}.shape[0]", self.tensor(less)),
+            2 => "len(v)".to_owned(),
+            3 => format!("max({}, {})", self.number(less), self.number(0)),
+            _ => format!("{}.size(0)", self.tensor(0)),
+        }
+    }
+
+    /// All that is drawn: what Rust takes as it is is none.
+    fn whole(&mut self) -> String {
+        match self.below(8) {
+            0 => format!("[{} for i in range({})]", self.tensor(1), self.number(1)),
+            1 => format!("[{} * a for a, b in pairs if b > 0]", self.tensor(1)),
+            2 => format!("{} if k else {}", self.tensor(1), self.tensor(0)),
+            3 => format!("print(\"of\", {}, {})", self.tensor(1), self.number(1)),
+            4 => format!("str({})", self.number(1)),
+            5 => format!("print(f\"{{{}}} {{{}:>4}}\")", self.tensor(1), self.number(1)),
+            _ => self.tensor(2),
+        }
+    }
+}
+
+/// What is advised of habits within habits is all of it: written in their place it compiles, or it is said that it does not.
+#[test]
+fn what_is_advised_of_habits_within_habits_compiles() {
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
+    let (count, mut drawn) = (number("XLAZY_DRAWN", 24), Drawn(number("XLAZY_SEED", 7)));
+    let engine = engine();
+    let setup = "let (x, y, z) = (Tensor::ones([2, 3]), Tensor::ones([2, 3]), Tensor::ones([3, 2])); let model = nn::Linear::new(3, 3);
+        let (n, k, v, pairs) = (2usize, true, vec![1.0, 2.0], vec![(1.0, 2.0), (3.0, 4.0)]);";
+    assert_eq!(run(&engine, 1, setup).1, Reply::Ok);
+    let (mut wrong, mut told) = (Vec::new(), Vec::new());
+    for cell in 0..count {
+        let python = drawn.whole();
+        let within = |code: &str| format!("if false {{ let _ = {{\n{code}\n}}; }}");
+        let Reply::Error(failure) = run(&engine, 2 + 2 * cell, &within(&python)).1 else { continue };
+        let said = plain(&failure);
+        let help = said.lines().filter_map(|line| line.split_once("help: in ").map(|(_, help)| help));
+        let claims: Vec<&str> = help.filter(|help| !help.contains("rustc then says")).collect();
+        told.extend((!claims.is_empty()).then(|| python.clone()));
+        for code in claims.iter().filter_map(|help| help.split('`').nth(1)) {
+            if let Reply::Error(failure) = run(&engine, 3 + 2 * cell, &within(code)).1 {
+                wrong.push(format!("{python}\n    {code}\n{}", plain(&failure)));
+            }
+        }
+    }
+    println!("{count} drawn, {} told", told.len());
+    assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(told.len() as u64 * 4 > count * 3, "{} of {count}: {told:?}", told.len());
+}

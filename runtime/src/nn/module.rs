@@ -435,7 +435,8 @@ impl<P: AsPart> AsPart for Vec<P> {
 }
 
 /// Inside `impl Module`: the fields that are parameters or modules, by name. They can be tensors, modules, and vectors and
-/// options of them.
+/// options of them. A cell tells of fields of that kind that are left out; `..` at the end says that it is meant, as in
+/// `parts!(factor, ..)`.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -449,6 +450,7 @@ impl<P: AsPart> AsPart for Vec<P> {
 /// ```
 #[macro_export]
 macro_rules! parts {
+    ($($field:ident,)* ..) => { $crate::parts! { $($field),* } };
     ($($field:ident),* $(,)?) => {
         fn parts(&self, parts: &mut $crate::nn::Parts) {
             $(parts.add(stringify!($field), &self.$field);)*

@@ -9,6 +9,7 @@ use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, othe
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
 use super::shadows::shadowing;
+use super::untrained::left_out;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -109,20 +110,29 @@ impl Compiler {
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
         self.early = Early { wanted: true, ..Early::default() };
-        let done = self.compile_once(cell, range.clone(), scope);
+        let mut done = self.compile_once(cell, range.clone(), scope);
         self.settle_group();
-        if !std::mem::take(&mut self.early).failed {
-            return done;
+        if std::mem::take(&mut self.early).failed {
+            let _ = done.map(|ready| ready.object.map(std::fs::remove_file));
+            done = self.compile_once(cell, range.clone(), scope);
         }
-        let _ = done.map(|ready| ready.object.map(std::fs::remove_file));
-        self.compile_once(cell, range, scope)
+        match (done, self.explained.take()) {
+            (Err(Refused::Failure(failure)), Some(told)) => Err(self.advised(failure, told, cell, range, scope).into()),
+            (done, _) => done,
+        }
     }
 
-    fn compile_once(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+    pub(super) fn compile_once(
+        &mut self,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        scope: &Scope,
+    ) -> Result<Ready, Refused> {
         // Of a cell that did not compile.
         self.notes.clear();
         self.left.clear();
         self.declares.clear();
+        self.explained = None;
         self.restore()?;
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
@@ -229,8 +239,9 @@ impl Compiler {
             let (id, sent, compiled) =
                 self.rustc(&self.needs_of(&plan, &needs), source.clone(), Some(&name), timing)?;
             match compiled {
-                Compiled::Object(object, alone) => {
+                Compiled::Object(object, alone, warned) => {
                     self.say_edition(&first);
+                    self.say_unused(&warned, &sent);
                     let keep = (alone && !plan.all_groups).then(|| (key.clone(), head(&plan, &id)));
                     self.group_is_made(&name, &object, links(&to), keep)?;
                     found = Some((object, Some(rustc::file_name(&id))));
@@ -239,7 +250,7 @@ impl Compiler {
                 Compiled::Known(compiling) => {
                     self.say_edition(&first);
                     let keep = (!plan.all_groups).then(|| (key.clone(), head(&plan, &id)));
-                    let object = self.group_is_known(&name, compiling, links(&to), keep);
+                    let object = self.group_is_known(&name, compiling, links(&to), keep, sent);
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
@@ -279,6 +290,7 @@ impl Compiler {
             found = self.objects.get(&name).map(|object| (object.clone(), None));
         }
         let (object, file) = found.expect("the loop ends with one");
+        self.notes.extend(left_out(&parsed.items, &change.moved, &change.rest));
         let mut items = parsed.items.clone();
         items.extend(change.moved.iter().cloned());
         timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
@@ -386,8 +398,9 @@ impl Compiler {
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
-                Compiled::Object(object, alone) => {
+                Compiled::Object(object, alone, warned) => {
                     self.say_edition(&first);
+                    self.say_unused(&warned, &sent);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }

@@ -9,6 +9,7 @@ use crate::eval::deps::stages::Deps;
 use crate::eval::generate::code as generate;
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::tell::errors::Explained;
 use crate::eval::text::source::{Source, Sources};
 use crate::eval::text::types::{Named, nameable};
 use crate::eval::toolchain::at_work::AtWork;
@@ -53,6 +54,8 @@ pub struct Compiler {
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
     pub(super) early: Early,
+    /// What is told of the cell at hand, where it does not compile.
+    pub(super) explained: Option<Explained>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,6 +112,7 @@ impl Compiler {
             at_work,
             told: Needs::default(),
             early: Early::default(),
+            explained: None,
         };
         compiler.warm_up();
         compiler

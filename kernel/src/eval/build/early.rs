@@ -1,9 +1,11 @@
 //! What becomes of the definitions of the cell at hand, whose statements are compiled while their object is still being made: rustc says
 //! what others have to know of a crate, its metadata, before it generates code. Where the rest fails after all, the cell is compiled
 //! again, one after the other, and told of as it is then.
+use crate::eval::text::source::Source;
 use crate::eval::toolchain::rustc::Compiling;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Default)]
 pub struct Early {
@@ -20,6 +22,7 @@ pub struct Unmade {
     pub compiling: Box<Compiling>,
     pub links: Vec<String>,
     pub keep: Option<(String, Value)>,
+    pub source: Arc<Source>,
 }
 
 impl Early {

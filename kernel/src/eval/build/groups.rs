@@ -2,9 +2,11 @@
 use super::compiler::Compiler;
 use super::early::Unmade;
 use crate::engine::Failure;
+use crate::eval::text::source::Source;
 use crate::eval::toolchain::rustc::{Compiled, Compiling};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl Compiler {
     /// rustc has said what there is to know of a group, and goes on to make its object: where that will be.
@@ -14,17 +16,19 @@ impl Compiler {
         compiling: Box<Compiling>,
         links: Vec<String>,
         keep: Option<(String, Value)>,
+        source: Arc<Source>,
     ) -> PathBuf {
         let (object, metadata) = compiling.makes();
-        self.early.group = Some(Unmade { name: name.to_owned(), metadata, compiling, links, keep });
+        self.early.group = Some(Unmade { name: name.to_owned(), metadata, compiling, links, keep, source });
         object
     }
 
     /// The object of the cell's definitions is there, or will never be.
     pub(super) fn settle_group(&mut self) {
-        let Some(Unmade { name, compiling, links, keep, .. }) = self.early.group.take() else { return };
+        let Some(Unmade { name, compiling, links, keep, source, .. }) = self.early.group.take() else { return };
         self.early.failed |= match compiling.object() {
-            Compiled::Object(object, alone) => {
+            Compiled::Object(object, alone, warned) => {
+                self.say_unused(&warned, &source);
                 self.group_is_made(&name, &object, links, keep.filter(|_| alone)).is_err()
             }
             _ => true,

@@ -1,4 +1,5 @@
 //! From a cell to an object that the session can load.
+mod advised;
 pub mod again;
 pub mod blame;
 pub mod cache;
@@ -17,4 +18,6 @@ pub mod paths;
 pub mod refused;
 pub mod replan;
 mod shadows;
+mod untrained;
+mod unused;
 pub mod warm;

@@ -6,7 +6,7 @@ use crate::eval::generate::code::{self as generate, Plan};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::tell::asked::Rustc;
-use crate::eval::tell::errors::compile_failure;
+use crate::eval::tell::errors::explain;
 use crate::eval::tell::point::point_out;
 use crate::eval::tell::python::{divided, of_quotes};
 use crate::eval::tell::retell::Known;
@@ -58,7 +58,7 @@ impl Compiler {
         }
     }
 
-    pub(super) fn failed(&self, compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
+    pub(super) fn failed(&mut self, compiled: Compiled, source: &Arc<Source>, scope: &Scope) -> Refused {
         match compiled {
             Compiled::Errors(errors) => {
                 let hidden: Vec<String> =
@@ -84,8 +84,13 @@ impl Compiler {
                 let declared = scope.declared;
                 let known =
                     Known { gone: &gone, declared, vars: &vars, is_type, is_value, is_imported, sources, rustc };
-                let failure = self.not_the_cell(&errors);
-                Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
+                if let Some(failure) = self.not_the_cell(&errors) {
+                    return Refused::Failure(failure);
+                }
+                let explained = explain(&errors, source, &known);
+                let failure = explained.failure();
+                self.explained = Some(explained);
+                Refused::Failure(failure)
             }
             Compiled::TooDeep => Refused::Failure(too_deep(source)),
             Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),

@@ -1,5 +1,6 @@
 //! What rustc is asked before something is advised: whether what a row is about stands there, and whether it takes what is to be
 //! written.
+use super::change::Change;
 use super::signatures::Ours;
 use super::texts::Texts;
 use crate::eval::text::source::{CellText, Provenance, Source};
@@ -26,6 +27,8 @@ pub(super) struct Candidate {
     pub python: bool,
     /// What is to be written, and for what of the source.
     pub code: Option<(Range<usize>, String)>,
+    /// The same as a change of the cell.
+    pub change: Option<Change>,
 }
 
 /// Whether what stands at a place of the source is what a row is about.

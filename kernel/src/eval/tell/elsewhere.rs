@@ -108,6 +108,20 @@ pub(super) fn of_another_library(
         ("E0277", _) if error.message.contains("xlazy::nn::") && error.message.ends_with(": Clone` is not satisfied") => {
             format!("layers have no `Clone`: {COPIED}")
         }
+        ("E0425", ["heat_map" | "heatmap", ..]) if let Some(code) = python::heat_map(&text.text, at.start) => {
+            format!("{ANSWER}`{code}`")
+        }
+        ("E0599", ["clone", ty, ..]) if ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") => COPIED.to_owned(),
+        ("E0599", ["clone", "Sequential" | "Linear" | "Conv2d" | "Embedding" | "LSTM" | "ModuleList", ..]) => COPIED.to_owned(),
+        ("E0599", ["children" | "modules" | "named_children", ..]) => {
+            "`.named_modules()` has the names and kinds of all modules inside, `.parameters()` what is trained; `.apply(|m| …)` does something \
+             to each of them, and one in a field is that field"
+                .to_owned()
+        }
+        ("E0277", _) if error.message.contains("Numbers: From<&Vec<(f") => {
+            "pairs are two lists here: `let (x, y): (Vec<f64>, Vec<f64>) = v.iter().copied().unzip();`, and `Plot::new(\"\").curve(\"\", &x, &y)`"
+                .to_owned()
+        }
         ("E0423" | "E0425" | "", [name, ..])
             if let Some(help) = python::told(name, &text.text, at.start, &|value| rewritten(value, ours)) =>
         {
@@ -154,14 +168,14 @@ pub(super) fn of_another_library(
             let options = if called.ends_with("::new") { "; an option is a method behind it, or in what `::with` takes" } else { "" };
             format!("`?{what}` tells what it takes{options}")
         }
-        ("E0529" | "E0308" | "E0599", _) if takes_a_shape_apart(error, quoted) => {
+        ("E0529" | "E0308" | "E0599", _) if takes_a_shape_apart(error, quoted) && !line.starts_with("let [") => {
             "`x.dims()` takes a shape apart, as an array: `let [n, d] = x.dims();`".to_owned()
         }
         ("E0277" | "E0308" | "E0369" | "E0599" | "E0614", _) if holds_an_option(error) => {
             "it is an `Option`, since there may be none (of a gradient: before `backward()`): `.unwrap()` behind it is the tensor".to_owned()
         }
         ("E0308" | "E0599", _) if is_a_batch(error) => "a batch is an array: `for [x] in &loader`".to_owned(),
-        ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") => {
+        ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") && !line.starts_with("let [") => {
             "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
         }
         ("E0277", _) if error.message.contains("can't compare `xlazy::Shape` with `(") => {
@@ -253,6 +267,16 @@ pub(super) fn of_our_types(error: &Diagnostic, quoted: &[&str], ours: &Ours) -> 
     } else {
         None
     }
+}
+
+/// The crate that an error misses.
+pub(super) fn missing_crate(error: &Diagnostic) -> Option<&str> {
+    const WORDS: [&str; 3] = ["unlinked crate `", "no external crate `", "can't find crate for `"];
+    let said = error.spans.iter().filter_map(|s| s.label.as_deref()).chain([error.message.as_str()]);
+    let after = |text: &'_ str| WORDS.iter().find_map(|w| Some(text.find(w)? + w.len()));
+    let name = said.filter_map(|text| text[after(text)?..].split('`').next()).next()?;
+    // The standard library's are there, and a capital is a type's.
+    (!matches!(name, "std" | "core" | "alloc" | "test") && !name.starts_with(char::is_uppercase)).then_some(name)
 }
 
 /// What makes a number of a tensor, or a tensor of a number.

@@ -1,4 +1,5 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
+use super::change::{Change, suggested};
 use super::instead::{ANSWER, IN_RUST};
 use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{About, Known, Retold, place_of, retell};
@@ -16,14 +17,27 @@ use syn::Block;
 use syn::parse::Parser;
 use xlazy_mime::Fault;
 
-/// Turns rustc's errors into a failure.
-pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) -> Failure {
+/// rustc's errors about a cell, each with what is told of it in the cell's terms.
+pub struct Explained {
+    all: Vec<(Diagnostic, Option<Retold>)>,
+    source: Arc<Source>,
+    sources: Sources,
+}
+
+/// Where the cell's own text is wrong, and what rustc suggests.
+pub struct Place {
+    pub error: usize,
+    pub at: Range<usize>,
+    pub message: String,
+    /// A name is not there.
+    pub names: bool,
+    pub suggested: Option<Vec<Change>>,
+}
+
+/// Tells rustc's errors in the cell's terms.
+pub fn explain(errors: &[Diagnostic], source: &Arc<Source>, known: &Known) -> Explained {
     let errors: Vec<Diagnostic> = errors.iter().map(|e| in_the_users_terms(e, known.sources)).collect();
     let texts = &Texts::with_others(source, &errors, known.sources);
-    let mut traceback: Vec<String> = Vec::new();
-    let mut message = String::new();
-    let mut nameless = Vec::new();
-    let mut told = BTreeSet::new();
     let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
     let errors: Vec<&Diagnostic> = errors.iter().filter(|e| e.level.starts_with("error") && !summary(e)).collect();
     let rows = torch::hints(&errors, texts, &known.rustc);
@@ -52,16 +66,73 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         .into_iter()
         .filter(|(e, r)| answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
         .collect();
+    let all = all.into_iter().map(|(e, retold)| (e.clone(), retold)).collect();
+    Explained { all, source: source.clone(), sources: known.sources.clone() }
+}
+
+impl Explained {
+    /// What is to be written, with the number of the error.
+    pub fn changes(&self) -> impl Iterator<Item = (usize, &Change)> {
+        self.all.iter().enumerate().filter_map(|(i, (_, r))| Some((i, r.as_ref()?.change.as_ref()?)))
+    }
+
+    /// Where the cell's own text is wrong, what is said of that, and what rustc suggests.
+    pub fn places(&self) -> Vec<Place> {
+        let texts = Texts::new(&self.source);
+        let place = |(error, (e, _)): (usize, &(Diagnostic, Option<Retold>))| {
+            let (_, at) = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+            let names = torch::NAMES.contains(&&*e.code);
+            Some(Place { error, at, message: e.message.clone(), names, suggested: suggested(e, &texts) })
+        };
+        self.all.iter().enumerate().filter_map(place).collect()
+    }
+
+    /// Advises another change for an error than it did: the one that is found to do, or what is said of that.
+    pub fn advise(&mut self, error: usize, code: &str, wrong: Option<&str>) {
+        let Some(retold) = self.all.get_mut(error).and_then(|(_, r)| r.as_mut()) else { return };
+        let (Some(help), Some(change)) = (&mut retold.help, &mut retold.change) else { return };
+        let (before, new) = (format!("`{}`", change.code), format!("`{code}`"));
+        *help = match wrong {
+            Some(wrong) => format!("{}; of which rustc then says: {wrong}", help.replace(&before, &new)),
+            // What it may be besides is not asked any more.
+            None if code != change.code && !change.others.is_empty() => {
+                help.split(&before).next().unwrap_or_default().to_owned() + &new
+            }
+            None => help.replace(&before, &new),
+        };
+        code.clone_into(&mut change.code);
+    }
+
+    /// Tells of an error as of another one, which is about what it is about.
+    pub fn join(&mut self, error: usize, other: usize) {
+        let Some(Retold { help, change, .. }) = self.all.get(other).and_then(|(_, r)| r.as_ref()) else { return };
+        let (help, change) = (help.clone(), change.clone());
+        if let Some((e, retold)) = self.all.get_mut(error) {
+            let title = retold.as_ref().map_or(&e.message, |r| &r.title).clone();
+            *retold = Some(Retold { title, help, change, with_labels: false, about: About::Words });
+        }
+    }
+
+    pub fn failure(&self) -> Failure {
+        let errors: Vec<Diagnostic> = self.all.iter().map(|(e, _)| e.clone()).collect();
+        failure(&self.all, &Texts::with_others(&self.source, &errors, &self.sources))
+    }
+}
+
+fn failure(all: &[(Diagnostic, Option<Retold>)], texts: &Texts) -> Failure {
+    let source = texts.source;
+    let (mut message, mut nameless, mut told) = (String::new(), Vec::new(), BTreeSet::new());
+    let mut traceback: Vec<String> = Vec::new();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.
-    let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
+    let follows = |(e, retold): &(Diagnostic, Option<Retold>)| {
         let keeping = retold.as_ref().is_some_and(|r| r.about == About::Keeping);
         let lifetime = e.code.is_empty() && e.message.starts_with("lifetime may not live long enough");
         keeping || lifetime || retold.is_none() && !e.spans.iter().any(|s| s.primary && texts.map(s).is_some())
     };
     let own = all.iter().any(|one| !follows(one));
     let mut borrows = 0;
-    for one in &all {
+    for one in all {
         let (error, retold) = one;
         borrows += usize::from(follows(one));
         if follows(one) && (own || borrows > 1) {
@@ -87,7 +158,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
             snippets.push(Mapped { text, range, primary: true, label: None });
         }
         if snippets.is_empty() && retold.is_none() {
-            nameless.push(*error);
+            nameless.push(error);
             continue;
         }
         if message.is_empty() {

@@ -1,6 +1,7 @@
 //! What is to be written at a place instead of what somebody from torch wrote there: the rows of the table that stand there, and
 //! the call around it by torch's signature and ours.
 use super::call::{self, Call};
+use super::comprehension;
 use super::example;
 use super::literals::{is_rust, may_be_whole, rusty};
 use super::options::{is_option, method_of};
@@ -168,6 +169,13 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         let code = format!("{of}.set({index}, {value})");
         let said = format!("{ANSWER}`{code}`");
         all.insert(0, Found { said, code, at: set.whole, subject: Some((set.of, TENSOR)) });
+    }
+    all.retain(|found| is_rust(&found.code));
+    if let Some((at, code)) = comprehension::around(&user, Some(at), &|part| rewritten(part, ours))
+        .filter(|_| about == About::Python && all.iter().all(|found| !found.code.contains(".collect")))
+    {
+        let code = rusty(code);
+        all.insert(0, Found { said: format!("{IN_RUST}`{code}`"), code, at, subject: None });
     }
     // What is no Rust helps nobody.
     all.retain(|found| is_rust(&found.code));
@@ -384,7 +392,8 @@ fn lent(list: &str, ours: &Ours) -> String {
 }
 
 /// What Python has and an expression within another may have, too.
-pub(super) const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "@"];
+pub(super) const NAMED: &[&str] =
+    &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "plt", "@"];
 /// What Python reads of a tensor without a call.
 const PARTS: &[&str] = &["T", "H", "mT", "mH", "shape"];
 /// Methods that take a shape as a list here.
@@ -393,6 +402,9 @@ const SHAPES: &[&str] = &["view", "reshape", "permute", "expand", "repeat", "til
 /// What the library's names in an expression are here.
 pub(super) fn rewritten(text: &str, ours: &Ours) -> String {
     let mut text = text.to_owned();
+    while let Some((at, code)) = comprehension::around(&Words::of(&text), None, &|part| rewritten(part, ours)) {
+        text.replace_range(at, &code);
+    }
     // Each is another one, and what is said may not name the library again.
     for _ in 0..8 {
         let tokens = tokens(&text);

@@ -1,6 +1,9 @@
 //! What the user reads of errors.
+mod apart;
 pub mod asked;
 mod call;
+pub mod change;
+mod comprehension;
 mod elsewhere;
 pub mod errors;
 mod example;

@@ -7,25 +7,33 @@ use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
 /// What no row can say of what is no Rust.
-pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours: &Ours) -> Option<String> {
+pub(super) fn of_python(
+    error: &Diagnostic,
+    text: &str,
+    at: &Range<usize>,
+    ours: &Ours,
+) -> Option<(String, Option<(Range<usize>, String)>)> {
     let here = |value: &str| rewritten(value, ours);
     let (line, in_line) = around(text, at.clone())?;
-    let answer = |code: String| format!("{IN_RUST}`{code}`");
+    let answer = |code: &str| format!("{IN_RUST}`{code}`");
+    let change = |(at, code): (Range<usize>, String)| (answer(&code), Some((at, code)));
     if error.message.starts_with("prefix `f` is unknown") || error.message.starts_with("prefix `F` is unknown") {
-        return formatted(text, at.start, &here).map(|(_, code)| answer(code));
+        return formatted(text, at.start, &here).map(change);
     }
     if error.message.starts_with("character literal may only contain one codepoint") {
-        return in_double_quotes(line, in_line.start, ours).map(|found| found.said);
+        let first = at.start - in_line.start;
+        let found = in_double_quotes(line, in_line.start, ours)?;
+        return Some((found.said, Some((first + found.at.start..first + found.at.end, found.code))));
     }
     if let Some(said) = statement(line.trim()) {
-        return Some(said);
+        return Some((said, None));
     }
     if line.trim_start().starts_with("def ") {
         let behind = text[at.start..].split_once('\n').map_or("", |(_, rest)| rest);
         let note = "; a tensor is lent, and other arguments have types such as `f64` and `usize`";
-        return function(line, behind, &here).map(|code| answer(code) + note);
+        return function(line, behind, &here).map(|code| (answer(&code) + note, None));
     }
-    dictionary(text, at.start).map(answer)
+    dictionary(text, at.start).map(change)
 }
 
 /// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.
@@ -174,13 +182,27 @@ const FUNCTIONS: &[(&str, usize, &str)] = &[
     ("min", 1, "`{x}.iter().min()` of whole numbers, `{x}.iter().copied().fold(f64::MAX, f64::min)` of others"),
     ("max", 2, "`{x}.max({b})`"),
     ("min", 2, "`{x}.min({b})`"),
-    ("sum", 1, "`{x}.iter().sum::<f64>()`, with the type of its numbers"),
+    (
+        "sum",
+        1,
+        "`{x}.iter().sum::<f64>()`, with the type of its numbers, `{x}.into_iter().reduce(|a, b| a + b).unwrap()` of tensors",
+    ),
     ("any", 1, "`{x}.iter().any(|b| *b)`"),
     ("all", 1, "`{x}.iter().all(|b| *b)`"),
     ("len", 1, "`{x}.len()`"),
-    ("list", 1, "`{x}.iter().collect::<Vec<_>>()`"),
-    ("set", 1, "`{x}.iter().collect::<std::collections::HashSet<_>>()`"),
-    ("sorted", 1, "`let mut sorted = {x}.clone(); sorted.sort();`, and `sorted.sort_by(f64::total_cmp);` of floats"),
+    ("list", 1, "`Vec::from_iter({a})`, `Vec::from_iter({x}.chars())` of a text"),
+    (
+        "set",
+        1,
+        "`{x}.iter().cloned().collect::<std::collections::HashSet<_>>()`, `{x}.chars().collect::<std::collections::HashSet<_>>()` \
+         of a text",
+    ),
+    (
+        "sorted",
+        1,
+        "`{ let mut all = Vec::from_iter({a}.clone()); all.sort(); all }`, `{ let mut all = Vec::from_iter({a}.clone()); \
+         all.sort_by(f64::total_cmp); all }` of floats, `{ let mut all = Vec::from_iter({x}.chars()); all.sort(); all }` of a text",
+    ),
     ("enumerate", 1, "`{x}.iter().enumerate()`, without `.iter()` of what is an iterator already"),
     ("iter", 1, "`{x}.iter()`"),
     ("next", 1, "`{x}.next().unwrap()`"),
@@ -261,6 +283,28 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
     let said = with(said, "b", all.get(1).map_or("", |b| b));
     let said = with(said, "a", &all[0]);
     Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })
+}
+
+/// `heat_map(x)`, which is a method of a plot's and takes a tensor.
+pub(super) fn heat_map(text: &str, at: usize) -> Option<String> {
+    let words = Words::of(text);
+    let arguments = words.arguments(words.at(at)?)?;
+    let (of, _) = words.part(arguments.start, arguments.end)?;
+    let made = of.contains("vec!") || of.trim_start_matches('&').starts_with('[');
+    let of = of.trim_start_matches('&');
+    Some(if made {
+        format!("Plot::new(\"\").heat_map(&tensor({of}))")
+    } else {
+        format!("Plot::new(\"\").heat_map(&{of})")
+    })
+}
+
+/// Where a power stands whose second star does there.
+pub(super) fn power_at(text: &str, at: usize) -> Option<Range<usize>> {
+    let words = Words::of(text);
+    let before = words.at(at)?.checked_sub(1)?;
+    let (from, to) = (words.operand_before(before)?, words.operand(before + 2)?);
+    Some(words.tokens[from].range.start..words.tokens[to - 1].range.end)
 }
 
 /// What a method of Python's is on one of Rust's own types.
@@ -422,7 +466,7 @@ pub fn divided(line: &str) -> Option<&'static str> {
 }
 
 /// `{"a": 1, "b": 2}` as a map, where the colon that is pointed at stands in it.
-fn dictionary(text: &str, colon: usize) -> Option<String> {
+fn dictionary(text: &str, colon: usize) -> Option<(Range<usize>, String)> {
     let words = Words::of(text);
     let at = words.at(colon).filter(|&i| words.word(i) == ":")?;
     let open = at.checked_sub(2).filter(|&i| words.word(i) == "{" && words.kind(i + 1) == Some(Kind::Literal))?;
@@ -433,7 +477,8 @@ fn dictionary(text: &str, colon: usize) -> Option<String> {
         Some(format!("({}, {value})", key.replace('\'', "\"")))
     };
     let pairs = words.between_commas(open + 1, close).into_iter().map(pair).collect::<Option<Vec<String>>>()?;
-    Some(format!("std::collections::HashMap::from([{}])", pairs.join(", ")))
+    let at = words.tokens[open].range.start..words.tokens[close].range.end;
+    Some((at, format!("std::collections::HashMap::from([{}])", pairs.join(", "))))
 }
 
 #[cfg(test)]
@@ -540,7 +585,7 @@ mod tests {
             assert_eq!(function(line, rest, &same).as_deref(), Some(code), "{line}");
         }
         assert_eq!(function("def f", "", &same), None);
-        let map = |text: &str| dictionary(text, text.find(':').unwrap());
+        let map = |text: &str| dictionary(text, text.find(':').unwrap()).map(|(_, code)| code);
         let code = "std::collections::HashMap::from([(\"a\", 1), (\"b\", [2, 3])])";
         assert_eq!(map("let d = {\"a\": 1, \"b\": [2, 3]};").as_deref(), Some(code));
         assert_eq!(map("let d = {a: 1};"), None);

@@ -1,9 +1,13 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
+use super::apart;
 use super::asked::Rustc;
-use super::elsewhere::{line_of, of_another_library, of_our_types, wants_a_list, wants_an_optimizer};
+use super::change::{self, Change};
+use super::elsewhere::{line_of, missing_crate, of_another_library, of_our_types, wants_a_list, wants_an_optimizer};
+use super::instead::ANSWER;
 use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
+use super::torch::Hint;
 use super::unnamed;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
@@ -27,6 +31,8 @@ pub(super) struct Retold {
     /// rustc's words at each place stay, and so do its notes.
     pub with_labels: bool,
     pub about: About,
+    /// What is to be written, where that is known.
+    pub change: Option<Change>,
 }
 
 #[derive(PartialEq)]
@@ -58,12 +64,12 @@ pub struct Known<'a> {
 
 /// Errors about what we generated, told in terms of the cell, those that a row of the table for people from torch is about, and
 /// those that rustc could say more about if it saw all cells.
-pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Option<String>) -> Option<Retold> {
+pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Option<Hint>) -> Option<Retold> {
     let source = texts.source;
     let about_the_cell = of_generated_code(error, texts, known);
     // What is in the brackets is the mistake, not the call.
     let row = row.filter(|_| !wants_a_list(error));
-    let torchs = || row.map(|help| Retold { with_labels: false, ..with_words(error, help) });
+    let torchs = || row.map(|hint| Retold { with_labels: false, change: hint.change, ..with_words(error, hint.said) });
     about_the_cell
         .or_else(torchs)
         .or_else(|| of_the_prelude(error, texts, known))
@@ -75,7 +81,7 @@ pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Opti
                     Some((expected, _)) => format!("{expected}, found the end of the cell"),
                     None => error.message.clone(),
                 };
-                Retold { title, help: None, with_labels: false, about: About::End }
+                Retold { title, help: None, with_labels: false, about: About::End, change: None }
             })
         })
 }
@@ -114,7 +120,8 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
     let help = of_another_library(error, texts, &quoted, &is_ours, &known.rustc.ours);
     if let Some(help) = help.or_else(|| of_our_types(error, &quoted, &known.rustc.ours)) {
-        return Some(Retold { with_labels: false, ..with_words(error, help) });
+        let change = change::of_help(&help, error, texts);
+        return Some(Retold { with_labels: false, change, ..with_words(error, help) });
     }
     let help = match (&*error.code, quoted.as_slice()) {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
@@ -167,6 +174,10 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             let sizes = sizes_in_brackets(error, texts)?;
             format!("in a tuple the sizes may be of several types: `({sizes})`")
         }
+        ("E0308" | "E0529", _) if let Some(change) = apart::told(error, texts) => {
+            let help = format!("{ANSWER}`{}`", change.code);
+            return Some(Retold { with_labels: false, change: Some(change), ..with_words(error, help) });
+        }
         ("E0308", _) if error.text().contains("found tuple `(_") => {
             let said = error.text();
             let is = |what: &str| said.contains(what).then_some(());
@@ -177,10 +188,10 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             };
             let batch = || is("array `[xlazy::Tensor; ").and_then(|()| in_brackets(": a batch is an array"));
             let array = || is("expected array `[").and_then(|()| in_brackets(": it is an array"));
-            let shape =
-                || is("struct `xlazy::Shape`").and_then(|()| in_brackets(", of `.dims()` in place of `.shape()`"));
-            let list = || is("struct `Vec<xlazy::Tensor>`").and_then(|()| in_brackets(", of `….try_into().unwrap()`"));
-            batch().or_else(shape).or_else(array).or_else(list)?
+            let help = batch().or_else(array)?;
+            let code = help.split('`').nth(1).unwrap_or_default().to_owned();
+            let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+            return Some(Retold { change: Some(Change::new(text, at, code)), ..with_words(error, help) });
         }
         ("E0061", _) if wants_an_optimizer(error) => {
             "it sets the rate of an optimizer: hand that over, `….step(&mut opt)`".to_owned()
@@ -255,17 +266,7 @@ fn sizes_in_brackets<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str
 
 /// rustc's words, and ours below them.
 fn with_words(error: &Diagnostic, help: String) -> Retold {
-    Retold { title: error.message.clone(), help: Some(help), with_labels: true, about: About::Words }
-}
-
-/// The crate that an error misses.
-fn missing_crate(error: &Diagnostic) -> Option<&str> {
-    const WORDS: [&str; 3] = ["unlinked crate `", "no external crate `", "can't find crate for `"];
-    let said = error.spans.iter().filter_map(|s| s.label.as_deref()).chain([error.message.as_str()]);
-    let after = |text: &'_ str| WORDS.iter().find_map(|w| Some(text.find(w)? + w.len()));
-    let name = said.filter_map(|text| text[after(text)?..].split('`').next()).next()?;
-    // The standard library's are there, and a capital is a type's.
-    (!matches!(name, "std" | "core" | "alloc" | "test") && !name.starts_with(char::is_uppercase)).then_some(name)
+    Retold { title: error.message.clone(), help: Some(help), with_labels: true, about: About::Words, change: None }
 }
 
 /// An assignment to what is nowhere declared, as a declaration.
@@ -370,6 +371,7 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
         help: Some(help),
         with_labels: false,
         about: About::Part(text, range),
+        change: None,
     })
 }
 
@@ -395,7 +397,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
     let source = texts.source;
     let plain = |title: &str, help: &str| {
         let help = (!help.is_empty()).then(|| help.to_owned());
-        Some(Retold { title: title.into(), help, with_labels: false, about: About::Words })
+        Some(Retold { title: title.into(), help, with_labels: false, about: About::Words, change: None })
     };
     if matches!(&*error.code, "E0425" | "E0423" | "E0433" | "E0412" | "E0422")
         && let Some(name) = error.message.split('`').nth(1)
@@ -445,6 +447,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     help: Some(help),
                     with_labels: true,
                     about: About::Words,
+                    change: None,
                 });
             }
             Tag::Load(name) if leaves_open(error) => {
@@ -460,6 +463,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     )),
                     with_labels: false,
                     about: About::Fetching(name.clone()),
+                    change: None,
                 });
             }
             // Two borrows of the cell's own, told as rustc does; a third place, where the first one is used again, may be ours.
@@ -476,6 +480,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     ),
                     with_labels: false,
                     about: About::Keeping,
+                    change: None,
                 });
             }
             Tag::Load(name)
@@ -490,6 +495,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     help: Some(help),
                     with_labels: false,
                     about: About::Fetching(name.clone()),
+                    change: None,
                 });
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
+use super::change::Change;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
 use super::python::of_python;
@@ -19,9 +20,21 @@ const TYPES: [&str; 20] = [
     "E0606", "E0608", "E0609", "E0610", "E0614", "E0615", "E0616", "E0618",
 ];
 
+/// What is told of an error, and as a change of the cell where it is one.
+pub(super) struct Hint {
+    pub said: String,
+    pub change: Option<Change>,
+}
+
+impl Hint {
+    fn of(candidate: &Candidate) -> Hint {
+        Hint { said: candidate.said.clone(), change: candidate.change.clone() }
+    }
+}
+
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
-pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
+pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<Hint>> {
     // Where a cell does not parse, what is told of it has no variables.
     let parses = errors.iter().all(|e| !e.code.is_empty());
     let unknown: Vec<&str> = errors.iter().filter(|_| parses).filter_map(|e| unknown_value(e)).collect();
@@ -55,7 +68,7 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
             }
         }
     }
-    chosen.iter().zip(spare).map(|(one, other)| one.or(other).map(|c| c.said.clone())).collect()
+    chosen.iter().zip(spare).map(|(one, other)| one.or(other).map(Hint::of)).collect()
 }
 
 /// The rows that stand where an error points, the likeliest first.
@@ -72,16 +85,21 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
     let python = about == About::Python;
-    if python && let Some(said) = of_python(error, &text.text, &at, &rustc.ours) {
-        return Some(vec![Candidate { said, asks: None, python, code: None }]);
+    if python && let Some((said, change)) = of_python(error, &text.text, &at, &rustc.ours) {
+        let change = change.map(|(at, code)| Change::new(text, at, code));
+        return Some(vec![Candidate { said, asks: None, python, code: None, change }]);
     }
     let candidate = |found: Found| {
         let said = found.said;
         let first = at.start - in_line.start;
         let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
         let is_new = found.code != line[found.at.clone()];
+        let there = first + found.at.start..first + found.at.end;
+        let change = is_new.then(|| Change::new(text, there, found.code.clone()));
         let code = here(&found.at).filter(|_| is_new && !python).map(|place| (place, found.code));
-        let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python, code }) };
+        let Some((subject, is)) = found.subject else {
+            return Some(Candidate { said, asks: None, python, code, change });
+        };
         match (here(&subject), here(&found.at)) {
             // The source has no variables of earlier cells where the cell does not parse.
             _ if python
@@ -92,9 +110,9 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
             }
             (Some(at), Some(whole)) => {
                 let whole = if python { whole } else { at.clone() };
-                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python, code })
+                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python, code, change })
             }
-            _ => python.then_some(Candidate { said, asks: None, python, code }),
+            _ => python.then_some(Candidate { said, asks: None, python, code, change }),
         }
     };
     let words = Words::written(line);

@@ -289,6 +289,8 @@ pub(super) const IDLE: &[&str] = &[
     "fused",
     "memory_format",
     "weights_only",
+    "cmap",
+    "interpolation",
 ];
 
 #[derive(Clone, Copy, PartialEq)]

@@ -67,8 +67,9 @@ pub struct Needs {
 }
 
 pub enum Compiled {
-    /// The object, and whether the source alone made it what it is: no file was included and no environment read.
-    Object(PathBuf, bool),
+    /// The object, whether it may be kept: the source alone made it what it is, no file was included, no environment read and
+    /// nothing warned of; and what rustc warns of.
+    Object(PathBuf, bool, Vec<Diagnostic>),
     /// What others can be compiled against is there, and the object is being made.
     Known(Box<Compiling>),
     Errors(Vec<Diagnostic>),
@@ -103,7 +104,12 @@ pub const FLAGS: &[&str] = &[
     // Says when the object is there; taking itself apart costs rustc another 6 ms.
     "--json=artifacts",
     "-Awarnings",
+    // What is given back and not looked at may be an error.
+    "--force-warn=unused_must_use",
 ];
+
+/// The one thing that is warned of.
+const UNUSED: &str = "unused_must_use";
 
 /// An option in place of today's edition.
 pub const EDITION_OLDER: &str = "--edition=2021";
@@ -436,9 +442,11 @@ impl Compiling {
                 said.into_iter().flatten().for_each(drop);
                 child.wait()
             });
-            let alone = reads_only_the_source(&warm.dep_info, 1 + usize::from(warm.begun.is_some()));
+            errors.retain(|d| d.level == "warning" && d.code == UNUSED);
+            let alone =
+                reads_only_the_source(&warm.dep_info, 1 + usize::from(warm.begun.is_some())) && errors.is_empty();
             return match warm.link.map_or(Ok(()), Link::link) {
-                Ok(()) => Compiled::Object(warm.object, alone),
+                Ok(()) => Compiled::Object(warm.object, alone, errors),
                 Err(what) => Compiled::Errors(vec![Diagnostic::of_linking(&what)]),
             };
         }

@@ -1,0 +1,211 @@
+//! What is advised is tried: with it in the cell's text the cell is compiled, and what is then advised of that is a part of the advice.
+use super::compiler::{Compiler, Scope};
+use super::refused::Refused;
+use crate::engine::Failure;
+use crate::eval::tell::change::Change;
+use crate::eval::tell::errors::Explained;
+use crate::eval::text::source::CellText;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a cell is compiled with what is advised, for how long somebody waits for that, and with how much: a text in which
+/// much is wrong is told of one after the other.
+const MOST: usize = 10;
+const PATIENCE: Duration = Duration::from_secs(6);
+const MANY: usize = 8;
+
+/// A part of the cell that is advised to be written otherwise.
+#[derive(Clone)]
+struct Part {
+    /// Where it is in the cell.
+    there: Range<usize>,
+    /// Where it is in the text that is tried.
+    here: Range<usize>,
+    /// The errors that it is advised for.
+    errors: Vec<usize>,
+    /// What is wrong with it as it is advised.
+    wrong: Option<String>,
+}
+
+/// The cell's text with what was advised so far.
+#[derive(Clone)]
+struct Tried {
+    text: String,
+    parts: Vec<Part>,
+    /// Places that may be otherwise, and what they may be.
+    choices: Vec<(Range<usize>, Vec<String>)>,
+}
+
+impl Compiler {
+    /// A failure with all of what is to be written, where what was told first leaves some of it to be told next.
+    pub(super) fn advised(
+        &mut self,
+        failure: Failure,
+        mut told: Explained,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        scope: &Scope,
+    ) -> Failure {
+        let mut tried = Tried { text: cell.text.clone(), parts: Vec::new(), choices: Vec::new() };
+        for (error, change) in told.changes() {
+            tried.write(change, cell, Some(error));
+        }
+        if tried.parts.is_empty() || tried.parts.len() > MANY {
+            return failure;
+        }
+        let kept = (self.notes.clone(), self.left.clone(), self.declares.clone());
+        let (begin, mut first) = (Instant::now(), None);
+        for _ in (0..MOST).take_while(|_| begin.elapsed() < PATIENCE) {
+            let text = Arc::new(CellText::new(cell.cell, tried.text.clone()));
+            let end = range.end + text.text.len() - cell.text.len();
+            let done = self.compile_once(&text, range.start..end, scope);
+            match (done, self.explained.take()) {
+                (Ok(ready), _) => {
+                    let _ = ready.object.map(std::fs::remove_file);
+                    tried.parts.iter_mut().for_each(|part| part.wrong = None);
+                    break;
+                }
+                (Err(Refused::Failure(_)), Some(next)) => {
+                    if !tried.goes_on(&next, &text, &mut first) {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+        (self.notes, self.left, self.declares) = kept;
+        // Where nothing does, what is likeliest is told.
+        if let Some(first) = first.filter(|_| tried.parts.iter().any(|part| part.wrong.is_some())) {
+            tried = first;
+        }
+        for part in &tried.parts {
+            let Some(first) = part.errors.first() else { continue };
+            told.advise(*first, &tried.text[part.here.clone()], part.wrong.as_deref());
+            // What else is wrong there has one answer with it.
+            let there = told.places().into_iter().filter(|p| meets(&part.there, &p.at));
+            let all: Vec<usize> = there.map(|p| p.error).filter(|error| error != first).collect();
+            all.into_iter().for_each(|error| told.join(error, *first));
+        }
+        told.failure()
+    }
+}
+
+impl Tried {
+    /// Writes what is advised; false where it says nothing new, or overlaps what is written already.
+    fn write(&mut self, change: &Change, text: &CellText, error: Option<usize>) -> bool {
+        let at = change.at.clone();
+        let here = |at: &Range<usize>| self.text.get(at.clone()).is_some_and(|here| here != change.code);
+        if change.text.cell != text.cell || change.text.text.get(at.clone()) != text.text.get(at.clone()) {
+            return false;
+        }
+        // Several that are told at once are places of one text.
+        let at = if error.is_some() { self.here(at) } else { Some(at) };
+        let Some(at) = at.filter(here) else { return false };
+        let by = change.code.len() as isize - at.len() as isize;
+        let moved = |place: usize| place.saturating_add_signed(by);
+        let inside = self.parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end);
+        self.text.replace_range(at.clone(), &change.code);
+        let before = self.parts.iter().map(|p| (p.there.end, p.here.end)).filter(|(_, here)| *here <= at.start).max();
+        let there = |place: usize| before.map_or(place, |(there, here)| place - here + there);
+        let (mut from, mut to) = (there(at.start), None);
+        let mut part =
+            Part { there: 0..0, here: at.start..moved(at.end), errors: error.into_iter().collect(), wrong: None };
+        let overwritten = |place: &Range<usize>| at.start < place.end && place.start < at.end && !meets(place, &at);
+        self.choices.retain(|(place, _)| !overwritten(place) && *place != at);
+        for (place, _) in &mut self.choices {
+            *place = match at.end <= place.start {
+                true => moved(place.start)..moved(place.end),
+                false if meets(place, &at) => place.start..moved(place.end),
+                false => place.clone(),
+            };
+        }
+        if !change.others.is_empty() {
+            self.choices.push((part.here.clone(), change.others.clone()));
+        }
+        let mut parts = Vec::new();
+        for (i, mut p) in std::mem::take(&mut self.parts).into_iter().enumerate() {
+            if inside == Some(i) {
+                p.here.end = moved(p.here.end);
+                p.errors.extend(error);
+            } else if p.here.end <= at.start {
+            } else if p.here.start >= at.end {
+                p.here = moved(p.here.start)..moved(p.here.end);
+            } else {
+                // It is a part of what is advised now.
+                from = from.min(p.there.start);
+                to = Some(p.there.end + at.end.saturating_sub(p.here.end));
+                part.here = part.here.start.min(p.here.start)..part.here.end;
+                part.errors.extend(p.errors);
+                continue;
+            }
+            parts.push(p);
+        }
+        if inside.is_none() {
+            part.there = from..to.unwrap_or(from + at.len());
+            parts.push(part);
+        }
+        parts.sort_by_key(|p| p.here.start);
+        self.parts = parts;
+        true
+    }
+
+    /// Where a place of the cell is now, unless something was written there.
+    fn here(&self, at: Range<usize>) -> Option<Range<usize>> {
+        let mut by = 0;
+        for part in &self.parts {
+            if part.there.start < at.end && at.start < part.there.end {
+                return None;
+            }
+            if part.there.end <= at.start {
+                by = part.here.end as isize - part.there.end as isize;
+            }
+        }
+        Some(at.start.saturating_add_signed(by)..at.end.saturating_add_signed(by))
+    }
+
+    /// Writes what is told next; false where that says nothing of what was advised.
+    fn goes_on(&mut self, next: &Explained, text: &Arc<CellText>, first: &mut Option<Tried>) -> bool {
+        let before = self.text.clone();
+        let holds = |parts: &[Part], at: &Range<usize>| {
+            parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end)
+        };
+        self.parts.iter_mut().for_each(|part| part.wrong = None);
+        for place in next.places().into_iter().filter(|place| !place.names) {
+            if let Some(part) = holds(&self.parts, &place.at) {
+                self.parts[part].wrong.get_or_insert(place.message);
+            }
+        }
+        // From the last one on, so that the places of the others stay.
+        let mut changes: Vec<&Change> = next.changes().map(|(_, change)| change).collect();
+        let suggested: Vec<Vec<Change>> = next
+            .places()
+            .into_iter()
+            .filter(|p| holds(&self.parts, &p.at).is_some() && !changes.iter().any(|c| meets(&c.at, &p.at)))
+            .filter_map(|p| p.suggested)
+            .collect();
+        changes.extend(suggested.iter().flatten().filter(|c| holds(&self.parts, &c.at).is_some()));
+        changes.sort_by_key(|change| std::cmp::Reverse((change.at.end, change.at.start)));
+        let mut from = usize::MAX;
+        for change in changes {
+            if change.at.end <= from && self.write(change, text, None) {
+                from = change.at.start;
+            }
+        }
+        if self.text == before {
+            // Something else may be meant.
+            let wrong = next.places();
+            let about = |(place, _): &&(Range<usize>, Vec<String>)| wrong.iter().any(|p| meets(place, &p.at));
+            let other = self.choices.iter().filter(about).min_by_key(|(place, _)| place.len()).cloned();
+            let Some((at, mut others)) = other else { return false };
+            first.get_or_insert_with(|| self.clone());
+            let code = others.remove(0);
+            self.write(&Change { text: text.clone(), at, code, others }, text, None);
+        }
+        true
+    }
+}
+
+fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start <= other.start && other.end <= one.end
+}
