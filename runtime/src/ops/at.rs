@@ -67,6 +67,11 @@ macro_rules! at_from {
                 At::Int(i as i64)
             }
         }
+        impl From<&$t> for At<'_> {
+            fn from(i: &$t) -> Self {
+                (*i).into()
+            }
+        }
         impl From<Range<$t>> for At<'_> {
             fn from(r: Range<$t>) -> Self {
                 At::Slice { start: Some(r.start as i64), end: Some(r.end as i64), step: 1 }

@@ -1,5 +1,8 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
+use super::apart;
+use super::change::Change;
 use super::instead::{ANSWER, IN_RUST, rewritten};
+use super::named;
 use super::numbers::is_number;
 use super::python;
 use super::signatures::Ours;
@@ -33,6 +36,13 @@ const FLOATS: [&str; 22] = [
     "sqrt", "cbrt", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "sin", "cos", "tan", "asin",
     "acos", "atan", "sinh", "cosh", "tanh", "powf", "powi", "recip",
 ];
+
+/// What stands for something that is taken apart otherwise, or for a dictionary.
+pub(super) fn in_other_words(error: &Diagnostic, texts: &Texts) -> Option<(String, Change)> {
+    let said = |begin: &str, change: Change| (format!("{begin}`{}`", change.code), change);
+    let apart = apart::told(error, texts).filter(|_| matches!(&*error.code, "E0308" | "E0529"));
+    apart.map(|change| said(ANSWER, change)).or_else(|| named::told(error, texts).map(|change| said(IN_RUST, change)))
+}
 
 /// The line of the user's where an error is.
 pub(super) fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {

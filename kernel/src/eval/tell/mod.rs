@@ -9,6 +9,7 @@ pub mod errors;
 mod example;
 mod instead;
 mod literals;
+mod named;
 mod numbers;
 mod options;
 pub mod point;

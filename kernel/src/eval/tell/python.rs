@@ -1,5 +1,6 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
+use super::named;
 use super::signatures::Ours;
 use super::words::{Words, around, own_name, receiver, unquoted};
 use crate::eval::text::scan::Kind;
@@ -21,6 +22,9 @@ pub(super) fn of_python(
         return formatted(text, at.start, &here).map(change);
     }
     if error.message.starts_with("character literal may only contain one codepoint") {
+        if let Some(groups) = named::groups(text, at.start) {
+            return Some(change(groups));
+        }
         let first = at.start - in_line.start;
         let found = in_double_quotes(line, in_line.start, ours)?;
         return Some((found.said, Some((first + found.at.start..first + found.at.end, found.code))));
@@ -33,7 +37,7 @@ pub(super) fn of_python(
         let note = "; a tensor is lent, and other arguments have types such as `f64` and `usize`";
         return function(line, behind, &here).map(|code| (answer(&code) + note, None));
     }
-    dictionary(text, at.start).map(change)
+    named::groups(text, at.start).or_else(|| dictionary(text, at.start)).map(change)
 }
 
 /// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.

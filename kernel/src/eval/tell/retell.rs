@@ -1,9 +1,9 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
-use super::apart;
 use super::asked::Rustc;
 use super::change::{self, Change};
-use super::elsewhere::{line_of, missing_crate, of_another_library, of_our_types, wants_a_list, wants_an_optimizer};
-use super::instead::ANSWER;
+use super::elsewhere::{
+    in_other_words, line_of, missing_crate, of_another_library, of_our_types, wants_a_list, wants_an_optimizer,
+};
 use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
@@ -117,6 +117,9 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let is_ours = |ty: &str| {
         (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| scan::follows(t, &[*k], ty)))
     };
+    if let Some((help, change)) = in_other_words(error, texts) {
+        return Some(Retold { with_labels: false, change: Some(change), ..with_words(error, help) });
+    }
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
     let help = of_another_library(error, texts, &quoted, &is_ours, &known.rustc.ours);
     if let Some(help) = help.or_else(|| of_our_types(error, &quoted, &known.rustc.ours)) {
@@ -173,10 +176,6 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0277", ["usize: Neg", ..]) => {
             let sizes = sizes_in_brackets(error, texts)?;
             format!("in a tuple the sizes may be of several types: `({sizes})`")
-        }
-        ("E0308" | "E0529", _) if let Some(change) = apart::told(error, texts) => {
-            let help = format!("{ANSWER}`{}`", change.code);
-            return Some(Retold { with_labels: false, change: Some(change), ..with_words(error, help) });
         }
         ("E0308", _) if error.text().contains("found tuple `(_") => {
             let said = error.text();
