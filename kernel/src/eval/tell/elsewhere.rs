@@ -41,7 +41,9 @@ const FLOATS: [&str; 22] = [
 pub(super) fn in_other_words(error: &Diagnostic, texts: &Texts) -> Option<(String, Change)> {
     let said = |begin: &str, change: Change| (format!("{begin}`{}`", change.code), change);
     let apart = apart::told(error, texts).filter(|_| matches!(&*error.code, "E0308" | "E0529"));
-    apart.map(|change| said(ANSWER, change)).or_else(|| named::told(error, texts).map(|change| said(IN_RUST, change)))
+    apart
+        .map(|change| said(ANSWER, change))
+        .or_else(|| named::told(error, texts).map(|(text, at, code)| said(IN_RUST, Change::new(text, at, code))))
 }
 
 /// The line of the user's where an error is.

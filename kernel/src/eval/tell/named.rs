@@ -1,18 +1,19 @@
 //! Python's `dict(a=1)`, and the groups of parameters that an optimizer is given as dictionaries.
-use super::change::Change;
 use super::texts::Texts;
 use super::words::{Words, unquoted};
+use crate::eval::text::source::CellText;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What a dictionary is whose names rustc looks for.
-pub(super) fn told(error: &Diagnostic, texts: &Texts) -> Option<Change> {
+pub(super) fn told<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<(&'t Arc<CellText>, Range<usize>, String)> {
     let (text, at) = error.spans.iter().find(|s| s.primary && error.code == "E0425").and_then(|s| texts.map(s))?;
     let around =
         text.text[..at.start].rfind("dict(").filter(|start| !text.text[*start..at.start].contains([')', ';', '\n']));
     let start = if text.text[at.start..].starts_with("dict(") { at.start } else { around? };
     let (at, code) = groups(&text.text, start).or_else(|| dictionary(&text.text, start))?;
-    Some(Change::new(text, at, code))
+    Some((text, at, code))
 }
 
 /// `dict(a=1, b=2)`, where its name stands, as a map.
