@@ -7,13 +7,16 @@ use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
+/// A place of a text, and what is to be written there.
+type Written = (Range<usize>, String);
+
 /// What no row can say of what is no Rust.
 pub(super) fn of_python(
     error: &Diagnostic,
     text: &str,
     at: &Range<usize>,
     ours: &Ours,
-) -> Option<(String, Option<(Range<usize>, String)>)> {
+) -> Option<(String, Option<Written>)> {
     let here = |value: &str| rewritten(value, ours);
     let (line, in_line) = around(text, at.clone())?;
     let answer = |code: &str| format!("{IN_RUST}`{code}`");
