@@ -194,7 +194,8 @@ impl Tried {
         }
         if self.text == before {
             // Something else may be meant.
-            let wrong = next.places();
+            // A name that is nowhere says nothing of what is meant.
+            let wrong: Vec<_> = next.places().into_iter().filter(|place| !place.names).collect();
             let about = |(place, _): &&(Range<usize>, Vec<String>)| wrong.iter().any(|p| meets(place, &p.at));
             let other = self.choices.iter().filter(about).min_by_key(|(place, _)| place.len()).cloned();
             let Some((at, mut others)) = other else { return false };

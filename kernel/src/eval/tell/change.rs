@@ -71,7 +71,7 @@ pub(super) fn suggested(error: &Diagnostic, texts: &Texts) -> Option<Vec<Change>
     let guess = |c: &&Diagnostic| ["similar", "available field", "import"].iter().any(|w| c.message.contains(w));
     let new = |c: &Diagnostic| {
         let all = c.spans.iter().map(change).collect::<Option<Vec<Change>>>();
-        all.filter(|new| !new.is_empty())
+        all.filter(|new| new.iter().any(|change| change.code != ";"))
     };
     error.children.iter().filter(|c| !guess(c)).find_map(new)
 }

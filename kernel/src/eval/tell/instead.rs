@@ -172,7 +172,7 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
     }
     all.retain(|found| is_rust(&found.code));
     if let Some((at, code)) = comprehension::around(&user, Some(at), &|part| rewritten(part, ours))
-        .filter(|_| about == About::Python && all.iter().all(|found| !found.code.contains(".collect")))
+        .filter(|(of, _)| about == About::Python && !all.iter().any(|f| f.at.start <= of.start && of.end <= f.at.end))
     {
         let code = rusty(code);
         all.insert(0, Found { said: format!("{IN_RUST}`{code}`"), code, at, subject: None });

@@ -392,8 +392,10 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             }
             u += 2;
         }
-        // What says yes or no is no number.
-        if pattern.kind(p) == Some(Kind::Number) && matches!(in_rust(user.word(u)), "true" | "false") {
+        // What says yes or no is no number, and neither is a text.
+        let word = in_rust(user.word(u));
+        let none = matches!(word, "true" | "false") || user.kind(u) == Some(Kind::Literal);
+        if pattern.kind(p) == Some(Kind::Number) && none {
             return None;
         }
         let option = |at: &usize| {
