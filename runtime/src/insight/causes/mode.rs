@@ -32,7 +32,7 @@ fn other_mode(e: &Evidence) -> Option<(Place, bool)> {
 fn other_line(e: &Evidence, all: &[&Ops]) -> Option<(Place, bool)> {
     let new = |i: &u32| e.new.steps[*i as usize].at;
     let old = |j: &u32| e.old.steps[*j as usize].at;
-    let pairs = || e.aligned.pairs.iter().map(|(i, j)| (new(i), old(j))).filter(|(a, b)| !same_place(*a, *b));
+    let pairs = || e.aligned.pairs.iter().map(|(i, j)| (new(i), old(j))).filter(|(a, b)| !same_place(a, b));
     let switched = |(now, was): (Place, Place)| {
         let modes = mode::last_of(now).zip(mode::last_of(was));
         modes.filter(|(now, was)| now != was).map(|(training, _)| (now, training))
@@ -42,7 +42,7 @@ fn other_line(e: &Evidence, all: &[&Ops]) -> Option<(Place, bool)> {
     let mut asked: HashSet<(Place, bool)> = HashSet::default();
     went.chain(came).filter(|of| asked.insert(*of)).find_map(|(at, is_new)| {
         mode::last_of(at)?;
-        pairs().filter(|(now, was)| same_place(if is_new { *now } else { *was }, at)).find_map(switched)
+        pairs().filter(|(now, was)| same_place(if is_new { now } else { was }, at)).find_map(switched)
     })
 }
 
