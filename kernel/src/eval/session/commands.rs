@@ -103,11 +103,7 @@ fn explain(session: &Session, asked: &str, events: &mut dyn FnMut(Event)) -> Rep
         let mut rustc = std::process::Command::new(&session.install.toolchain.rustc);
         let out = run_somewhere(&mut rustc, Path::new("/")).arg("--explain").arg(code).output().ok()?;
         let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
-        Some(format!(
-            "{code}
-{text}"
-        ))
-        .filter(|_| !text.is_empty())
+        (!text.is_empty()).then(|| format!("{code}\n{text}"))
     };
     let codes: Vec<&String> =
         if asked.is_empty() { session.last_codes.iter().collect() } else { asked.iter().collect() };
