@@ -35,8 +35,9 @@ for wheel in "$wheels"/xlazy*.whl; do
   if [[ $wheel == */xlazy-[0-9]* ]]; then
     # The texts of its crates' licences, not only their names.
     texts=$(python3 -c 'import sys, zipfile; w = zipfile.ZipFile(sys.argv[1]); [print(w.read(n).decode()) for n in w.namelist() if n.endswith("/THIRD-PARTY.txt")]' "$wheel")
-    grep '^==== .*serde_json' <<<"$texts" >/dev/null && grep 'Permission is hereby granted' <<<"$texts" >/dev/null ||
-      fail "$wheel has no texts of its crates' licences"
+    for text in '^==== .*serde_json' 'Permission is hereby granted'; do
+      grep "$text" <<<"$texts" >/dev/null || fail "$wheel has no texts of its crates' licences: no $text"
+    done
     said=$("$venv/bin/auditwheel" show "$wheel" 2>&1) || fail "auditwheel: $said"
     tr '\n' ' ' <<<"$said" | grep "$tag" >/dev/null || fail "auditwheel does not call it $tag: $said"
   fi
