@@ -247,12 +247,12 @@ fn names_states_and_modes() {
     let tree = tree.replace(&format!("train.rs:{}", made + 1), "BELOW");
     assert_eq!(
         tree,
-        "Net                  tied [1,3] (shared)     10  BELOW\n\
-         ├─ body: Sequential                           6\n\
-         │  ├─ 0: Linear      weight [3,2]             6  HERE\n\
-         │  └─ 1: Dropout\n\
-         └─ heads                                      4\n\
-         \u{20}  └─ 0: Linear      weight [1,3], bias [1]   4  BELOW\n\
+        "Net                      tied [1,3] (shared)     10  BELOW\n\
+         ├─ body: Sequential                               6\n\
+         │  ├─ 0: Linear          weight [3,2]             6  HERE\n\
+         │  └─ 1: Dropout(p=0.5)\n\
+         └─ heads                                          4\n\
+         \u{20}  └─ 0: Linear          weight [1,3], bias [1]   4  BELOW\n\
          10 numbers to train"
     );
     let wrong = b.load_state_dict(&a.state_dict()[1..]).unwrap_err().to_string();
