@@ -8,7 +8,8 @@ impl Compiler {
     /// Says what of the user's text rustc warns of.
     pub(super) fn say_unused(&mut self, warned: &[Diagnostic], source: &Source) {
         let texts = Texts::new(source);
-        for warning in warned {
+        // A semicolon behind a value hides it: only what a type wants looked at is told.
+        for warning in warned.iter().filter(|w| w.message.starts_with("unused `")) {
             let Some((text, at)) = warning.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s)) else {
                 continue;
             };
