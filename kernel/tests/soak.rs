@@ -57,7 +57,8 @@ fn count(folder: PathBuf) -> usize {
 
 /// The threads of a kernel to which nothing happens. All else ends by itself: what keeps an object, waits for a compiler that
 /// takes itself apart, compiles a library, or hands an interrupt on, for which tokio keeps threads ten seconds.
-const LASTING: &[&str] = &["shell", "tokio-rt-worker", "tokio-rt-worker", "xlazy", "xlazy-late", "xlazy-session"];
+const LASTING: &[&str] =
+    &["handlers", "hands", "shell", "tokio-rt-worker", "tokio-rt-worker", "xlazy", "xlazy-late", "xlazy-session"];
 
 /// Waits until a kernel has the threads that it has for good, and no other: one that has just begun has its parent's name.
 fn calm(pid: u32) {

@@ -315,7 +315,7 @@ fn bucketable(
     }
     let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
     if let Some(made) = made_of_that_size(e, input.ty.shape[d]) {
-        let name = called(made.at).unwrap_or_else(|| made.op.torch_name().to_owned());
+        let name = made.op.torch_name();
         return Err(format!(" (`.dynamic` leaves what `{name}` at {} makes as it is)", location(made.at)));
     }
     let proposal = Proposal { steps: &e.new.steps, feeds, inputs, buckets };
@@ -325,10 +325,12 @@ fn bucketable(
     }
 }
 
-/// What the program makes by itself in the size that an input has now, where it made another before.
+/// What a line of the user's makes by itself in the size that an input has now, and made in another before: what modules make
+/// follows the sizes that they are given.
 fn made_of_that_size<'a>(e: &Evidence<'a>, size: usize) -> Option<&'a Step> {
     let pairs = e.aligned.pairs.iter().map(|&pair| e.pair(pair));
-    let made = pairs.filter(|(now, _)| now.op.kind.is_source() && now.origin == Origin::Op);
+    let own = |s: &Step| called(s.at).is_some_and(|name| name == s.op.torch_name() || name == s.op.name);
+    let made = pairs.filter(|(now, _)| now.op.kind.is_source() && now.origin == Origin::Op && own(now));
     let resized = |(now, was): &(&Step, &Step)| {
         let (now, was) = (&now.ty.shape, &was.ty.shape);
         now.len() == was.len() && (0..now.len()).any(|d| now[d] == size && was[d] != size)

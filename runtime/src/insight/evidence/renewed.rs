@@ -1,4 +1,4 @@
-//! A model that was made anew: other tensors, but of the same lines and types, one by one.
+//! A model that was made anew: other tensors, but of the same types, one by one.
 use crate::insight::record::{LeafRecord, Record};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
@@ -11,7 +11,7 @@ pub(super) fn renewed(new: &Record, old: &Record) -> HashMap<u64, u64> {
     }
     let (now, was) = (lasting(new), lasting(old));
     let there: HashSet<u64> = was.iter().map(|l| l.lineage).collect();
-    let alike = now.iter().zip(&was).all(|(a, b)| a.line == b.line && a.ty == b.ty && a.parameter == b.parameter);
+    let alike = now.iter().zip(&was).all(|(a, b)| a.ty == b.ty && a.parameter == b.parameter);
     if now.len() != was.len() || !alike || now.iter().any(|l| there.contains(&l.lineage)) {
         return HashMap::new();
     }
