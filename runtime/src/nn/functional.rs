@@ -281,7 +281,7 @@ pub fn gru_cell(
 }
 
 /// One step of a plain recurrent network with weights of your own: the next state (`torch.rnn_tanh_cell`). Sizes are x [n, input], h [n, hidden],
-/// w_ih [hidden, input], w_hh [hidden, hidden] and biases [hidden].
+/// w_ih [hidden, input], w_hh [hidden, hidden] and biases of as many as hidden.
 ///
 /// `nn::functional::rnn_tanh_cell(&tensor([[1.0]]), &tensor([[0.5]]), &Tensor::ones([1, 1]), &Tensor::ones([1, 1]), None, None)` is `[[0.9051]]`.
 #[track_caller]
@@ -297,7 +297,7 @@ pub fn rnn_tanh_cell(
 }
 
 /// One step of a plain recurrent network with ReLU with weights of your own: the next state (`torch.rnn_relu_cell`). Sizes are x [n, input], h [n, hidden],
-/// w_ih [hidden, input], w_hh [hidden, hidden] and biases [hidden].
+/// w_ih [hidden, input], w_hh [hidden, hidden] and biases of as many as hidden.
 ///
 /// `nn::functional::rnn_relu_cell(&tensor([[1.0]]), &tensor([[0.5]]), &Tensor::ones([1, 1]), &Tensor::ones([1, 1]), None, None)` is `[[1.5000]]`.
 #[track_caller]
