@@ -219,6 +219,10 @@ fn what_mentions_itself_has_an_end() {
     let texts = [
         format!("{called}\nfunc.func @f60() {{\n}}\n"),
         format!("HloModule m\n{hlo}\nf60 {{\n}}\nENTRY e {{\n  a = f32[] call(), to_apply=f0\n}}\n"),
+        // Frames that called one another, of which no line is known.
+        "HloModule m\n\nStackFrames\n1 {file_location_id=9 parent_frame_id=3}\n2 {file_location_id=9 parent_frame_id=2}\n\nENTRY e {\n  \
+         a = f32[] parameter(0)\n  ROOT s = f32[] sine(a), metadata={op_name=\"s\" stack_frame_id=1}\n}\n"
+            .into(),
         located(chain(&|n| fused(n, n + 1))),
         located(chain(&|n| callsite(n, n + 1))),
         located(chain(&|n| fused(n, (n + 7) % 60))),

@@ -126,10 +126,11 @@ impl Tables {
 
     /// The lines of a frame and of those that called it.
     fn frames(&self, mut number: u32) -> Vec<Line> {
-        /// Frames of a call chain that are looked at.
+        /// Frames of a call chain that are looked at, which may be a circle.
         const FRAMES: usize = 64;
         let mut lines = Vec::new();
-        while let Some((place, caller)) = self.frames.get(&number).filter(|_| lines.len() < FRAMES) {
+        for _ in 0..FRAMES {
+            let Some((place, caller)) = self.frames.get(&number) else { break };
             lines.extend(self.places.get(place).cloned());
             // Counted from 1 more, so that 0 is none.
             match caller.checked_sub(1) {
