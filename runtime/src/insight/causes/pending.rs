@@ -284,25 +284,35 @@ const ONE: &str = "all rounds are one program";
 /// the program's own where they are in it, else those of the one before. Where something is joined, that is what grows.
 fn other_sizes<'a>(new: &'a Record, old: &'a Record) -> Option<(&'a Step, Vec<TypeRef>)> {
     let last = |i: usize| new.read_before.is_none_or(|before| new.steps[i].seq > before);
-    let mut types: HashMap<(u32, u64), [Vec<TypeRef>; 2]> = HashMap::new();
-    for (r, place) in [(old, 0), (new, 1)] {
-        for (i, step) in r.steps.iter().enumerate() {
-            types.entry((step.op.id, r.lines[i])).or_default()[place].push(step.ty);
-        }
+    /// What an op of a line gave in the one program and in the other, and how often in the last round.
+    #[derive(Default)]
+    struct Given {
+        before: Vec<TypeRef>,
+        now: Vec<TypeRef>,
+        in_round: usize,
+    }
+    let mut given: HashMap<(u32, u64), Given> = HashMap::new();
+    for (step, line) in old.steps.iter().zip(old.lines.iter()) {
+        given.entry((step.op.id, *line)).or_default().before.push(step.ty);
+    }
+    for (i, (step, line)) in new.steps.iter().zip(new.lines.iter()).enumerate() {
+        let op = given.entry((step.op.id, *line)).or_default();
+        op.now.push(step.ty);
+        op.in_round += usize::from(last(i));
     }
     let differs = |i: usize| {
         let step = &new.steps[i];
-        let [before, now] = &types[&(step.op.id, new.lines[i])];
+        let Given { before, now, in_round } = &given[&(step.op.id, new.lines[i])];
         // Of as many in each round the one that was as often before.
-        let rounds = (0..new.steps.len()).filter(|&k| last(k)).filter(|&k| new.lines[k] == new.lines[i]);
-        let in_round = rounds.filter(|&k| new.steps[k].op.id == step.op.id).count();
-        let all = if now.len() > in_round { now.clone() } else { [&before[..], &now[..]].concat() };
-        let mut of_rounds: Vec<TypeRef> = all.into_iter().rev().step_by(in_round.max(1)).collect();
+        let before = if now.len() > *in_round { &[] } else { &before[..] };
+        let mut of_rounds: Vec<TypeRef> = before.iter().chain(now).rev().step_by(*in_round).copied().collect();
         of_rounds.reverse();
         of_rounds.dedup();
         (of_rounds.len() > 1).then_some((step, of_rounds))
     };
-    let all: Vec<(&Step, Vec<TypeRef>)> = (0..new.steps.len()).filter(|&i| last(i)).filter_map(differs).collect();
+    let mut seen: HashSet<(u32, u64)> = HashSet::default();
+    let mut first = |i: &usize| last(*i) && seen.insert((new.steps[*i].op.id, new.lines[*i]));
+    let all: Vec<(&Step, Vec<TypeRef>)> = (0..new.steps.len()).filter(|i| first(i)).filter_map(differs).collect();
     all.iter().find(|(step, _)| step.op.kind == Kind::Concat).or(all.first()).cloned()
 }
 

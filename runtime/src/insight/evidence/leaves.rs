@@ -14,8 +14,9 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// The same tensor is itself, and that of a model made anew the one in whose place it is; what a name stands for, or what a line made, is that in both programs where they
-    /// have as many of it, but for lines that made what lasts, which is itself alone; else what the same operand of the same op takes corresponds.
+    /// The same tensor is itself, and that of a model made anew the one in whose place it is; what a name stands for, or what a line
+    /// made, is that in both programs where they have as many of it, but for lines that made what lasts, which is itself alone; else
+    /// what the same operand of the same op takes corresponds.
     pub fn pair(new: &Record, old: &Record, aligned: &Aligned) -> Leaves {
         let mut all = Leaves { of_new: vec![NONE; new.leaves.len()], of_old: vec![NONE; old.leaves.len()] };
         let renewed = renewed(new, old);
