@@ -119,12 +119,12 @@ const REASONS: &[Reason] = &[
         "an error behind `?` is the cell's error; evcxr prints it, and the cell has not failed",
     ),
     (
-        |s| s.their_error.contains("a reference") || s.their_error.contains("outlive the current function"),
-        "evcxr keeps no variable that borrows",
-    ),
-    (
-        |s| s.their_error.contains("persisted") || s.their_error.contains("automatically determine type"),
-        "evcxr keeps nothing whose type it cannot write, such as a closure",
+        |s| {
+            ["a reference", "outlive the current function", "persisted", "automatically determine type"]
+                .iter()
+                .any(|words| s.their_error.contains(words))
+        },
+        "evcxr keeps no variable that borrows, and none whose type it cannot write, such as a closure",
     ),
     (|s| s.their_error.contains("expected `;`"), "a `let` at the end needs no semicolon"),
     (
@@ -165,6 +165,8 @@ fn cut(text: &str) -> String {
 
 fn outcome(did: &Did, error: &str) -> String {
     match (did.failed, &*did.shown, &*did.said) {
+        // Which of a cell's variables it names, and so for which reason, is the order of a hash map.
+        (true, ..) if error.trim_start().starts_with("The variable ") => "refused: a variable cannot be kept".into(),
         (true, ..) => format!("refused: {}", cut(error.lines().find(|l| !l.trim().is_empty()).unwrap_or("…"))),
         (_, "", "") => "nothing shown".into(),
         (_, "", said) => format!("prints {}", cut(said)),

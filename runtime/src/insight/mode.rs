@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
 use xlazy_core::ir::graph;
-use xlazy_core::text::{self, Source};
+use xlazy_core::text::{self, Source, same_line};
 
 #[derive(Default)]
 struct Modes {
@@ -80,6 +80,14 @@ pub(super) fn of(at: Place) -> Option<bool> {
 /// The mode in which a line ran last.
 pub(super) fn last_of(at: Place) -> Option<bool> {
     modes().as_ref()?.lines.get(&at).map(|(last, _)| *last)
+}
+
+/// The same line of another cell that ran last in the other mode, and that mode.
+pub(super) fn of_copy(at: Place) -> Option<(Place, bool)> {
+    let m = modes();
+    let lines = &m.as_ref()?.lines;
+    let (here, _) = *lines.get(&at)?;
+    lines.iter().map(|(there, (last, _))| (*there, *last)).find(|(there, last)| *last != here && same_line(at, *there))
 }
 
 /// Where the mode was switched to this one.

@@ -134,7 +134,7 @@ static BUCKET_MASK: Entry = Entry::new(
         l.compare("LT", &position, &size)
     },
 )
-.kind(Kind::Made)
+.kind(Kind::Mask)
 .attrs(&[attr("bucket", Size), attr("after", Size)])
 .samples(|| vec![Sample::of(&[]).index(&[], 4).attrs(vec![4usize.into(), 1usize.into()])]);
 

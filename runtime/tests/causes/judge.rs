@@ -1,6 +1,6 @@
 //! Judging what was said of a mutation: its class, its line, whether all that differs is told and nothing else.
 use super::mutate::{Mutation, Root};
-use super::places::place;
+use super::places::places;
 use std::collections::BTreeSet;
 use xlazy::insight::{Class, Compilation, Difference, Explanation, Place};
 
@@ -31,10 +31,10 @@ pub fn said_of<'a>(all: impl Iterator<Item = Option<&'a Explanation>>) -> Vec<Op
     all.flat_map(each).collect()
 }
 
-/// The row of the program's text where a place is.
+/// The row of the program's text, or of its copy, where a place is.
 pub fn row_of(at: Place) -> Option<usize> {
-    let first = place(0);
-    (at.file() == first.file() && at.line() >= first.line()).then(|| (at.line() - first.line()) as usize)
+    let first = places(0).into_iter().find(|first| first.file() == at.file() && first.line() <= at.line())?;
+    Some((at.line() - first.line()) as usize)
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

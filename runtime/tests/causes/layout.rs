@@ -1,8 +1,9 @@
 //! A drawn program as text, and where each statement stands in it: a line of text is a row of places.
 use super::mutate::row;
-use super::places::{COLUMNS, place};
+use super::places::{COLUMNS, places};
 use super::program::{Data, Helper, Op, Program, Spec, Stmt};
 use std::ops::Range;
+use std::panic::Location;
 use xlazy_core::text::{self, Branch, Call, Condition, Facts, Function, Goes, Guard, Loop, LoopKind, Terms};
 
 /// The text of a program; row 0 is the first line.
@@ -63,11 +64,16 @@ impl Text {
 impl Text {
     /// Tells the runtime what a kernel would of this text: its lines, functions, loops, conditions and calls.
     pub fn register(&self) {
-        let (file, first) = (place(0).file(), place(0).line());
+        places(0).into_iter().enumerate().for_each(|(copy, first)| self.register_as(copy, first));
+    }
+
+    /// The text, or its copy, as a cell of its own.
+    fn register_as(&self, copy: usize, first: &Location<'static>) {
+        let (file, first, cell) = (first.file(), first.line(), copy as u64 + 1);
         // No two lines are alike, as those of a program hardly are.
         let lines: Vec<String> = self.rows.iter().enumerate().map(|(i, row)| format!("{row} // {i}")).collect();
-        text::register_lines(file, 1, &[(first, 1, 1)]);
-        text::keep(1, &lines.join("\n"));
+        text::register_lines(file, cell, &[(first, 1, 1)]);
+        text::keep(cell, &lines.join("\n"));
         let line = |row: usize| first + row as u32;
         let rows = |from: usize, to: usize| (line(from), 1)..(line(to), 1);
         let one = |row: usize| (line(row), 1)..(line(row), u32::MAX);
@@ -95,7 +101,7 @@ impl Text {
         }
         for (row, text) in self.rows.iter().enumerate() {
             let mut call = |name: &str, goes: Goes| {
-                let columns = (0..COLUMNS).map(|k| place(row * COLUMNS + k).column());
+                let columns = (0..COLUMNS).map(|k| places(row * COLUMNS + k)[copy].column());
                 let calls = columns.map(|c| Call { at: (line(row), c), name: name.into(), goes: goes.clone() });
                 facts.calls.extend(calls);
             };

@@ -6,6 +6,7 @@
 mod support;
 
 mod act;
+mod copies;
 mod draw;
 mod judge;
 mod layout;
@@ -19,6 +20,11 @@ mod world;
 #[test]
 fn one_mutation_is_named_with_its_line_and_all_that_differs() {
     rates::one();
+}
+
+#[test]
+fn a_mutation_of_a_copy_is_named_as_one_of_the_text_itself() {
+    rates::copied();
 }
 
 #[test]

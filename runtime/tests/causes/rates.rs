@@ -2,7 +2,8 @@
 use super::draw::draw;
 use super::judge::{Said, Verdict, judge, row_of, said, said_of, tells_all};
 use super::layout::{Text, layout};
-use super::mutate::{Mutation, NUMBER, apply, mutations, prepare};
+use super::mutate::{Change, Mutation, NUMBER, apply, mutations, prepare};
+use super::places::run_copy;
 use super::program::Program;
 use super::support::{Seeded, in_nobodys_words};
 use super::world::{Knobs, World};
@@ -24,6 +25,11 @@ const WARM: usize = 8;
 
 /// What came of a program with mutations: `None` where nothing was compiled.
 fn attempt(p: &Program, mutations: &[&Mutation]) -> Option<(Verdict, Vec<Option<Said>>)> {
+    attempt_as(p, mutations, false)
+}
+
+/// The same where the step that has the mutations is a copy of the others' text.
+fn attempt_as(p: &Program, mutations: &[&Mutation], copied: bool) -> Option<(Verdict, Vec<Option<Said>>)> {
     forget();
     set_cache_capacity(2048);
     xlazy::backends::set_mat_mul_precision("default").expect("the default");
@@ -47,8 +53,10 @@ fn attempt(p: &Program, mutations: &[&Mutation]) -> Option<(Verdict, Vec<Option<
     }
     let before = compilations().len();
     WARMED.store(before as u64, Ordering::Relaxed);
+    run_copy(copied);
     w.step(&k);
     w.evaluate(&k);
+    run_copy(false);
     let all = said(&compilations()[before..]);
     set_cache_capacity(2048);
     drop(w);
@@ -131,14 +139,25 @@ const TRIED: usize = 3;
 
 /// One mutation for each attempt.
 pub fn one() {
+    each(150, false);
+}
+
+/// One mutation for each attempt, of a step that is written once more in another cell. What only the copy reads is a program of
+/// its own there, the first of its kind.
+pub fn copied() {
+    each(60, true);
+}
+
+fn each(rounds: u64, copied: bool) {
     let _alone = alone();
-    let (seeds, only) = seeds(150);
+    let (seeds, only) = seeds(rounds);
     let mut rates = Rates::new();
     for seed in seeds {
         let (p, text, mut all) = drawn(seed, &only);
+        all.retain(|m| !copied || !matches!(m.change, Change::Read(_)));
         all.sort_by_key(|m| rates.get(m.name).map_or(0, |r| r.tried + r.silent));
         for m in all.iter().take(TRIED) {
-            let outcome = attempt(&p, &[m]);
+            let outcome = attempt_as(&p, &[m], copied);
             let rate = rates.entry(m.name).or_default();
             match outcome {
                 None => {

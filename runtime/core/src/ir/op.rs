@@ -124,6 +124,8 @@ pub enum Kind {
     Chosen,
     /// Made of nothing but numbers: zeros, ranges, constants.
     Made,
+    /// Made of a number: which elements of a bucket are real.
+    Mask,
     /// Drawn from a key.
     Random,
     /// Each element is computed of those in the same place.
@@ -171,7 +173,7 @@ impl Kind {
 
     /// Made without a tensor.
     pub fn is_source(self) -> bool {
-        matches!(self, Kind::Made | Kind::Random)
+        matches!(self, Kind::Made | Kind::Mask | Kind::Random)
     }
 
     pub fn is_elementwise(self) -> bool {

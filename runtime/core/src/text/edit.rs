@@ -62,7 +62,7 @@ pub fn insert_behind(at: &impl Somewhere, text: &str, before: &impl Somewhere) -
         if !here.tail {
             return Some(vec![around.behind(here, text)?]);
         }
-        let [call] = &calls(&function(&at)?.name)[..] else { return None };
+        let [call] = &calls(&function(&at)?)[..] else { return None };
         at = call.clone();
     }
     None
@@ -78,7 +78,7 @@ pub fn insert_in_each_round(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>
         if let Some(around) = loops(&at).first() {
             return insert_in_each_round_of(around, text);
         }
-        let [call] = &calls(&function(&at)?.name)[..] else { return None };
+        let [call] = &calls(&function(&at)?)[..] else { return None };
         at = call.clone();
     }
     None
@@ -128,7 +128,7 @@ pub fn move_behind(what: &impl Somewhere, behind: &impl Somewhere) -> Option<Vec
 /// Whether the code around a place is called from several places, or not at all as far as is known: then a change of it is one
 /// for all of them.
 pub fn is_shared(at: &impl Somewhere) -> bool {
-    function(at).is_some_and(|f| calls(&f.name).len() != 1)
+    function(at).is_some_and(|f| calls(&f).len() != 1)
 }
 
 fn extent(at: &impl Somewhere) -> Option<(Arc<str>, Extent)> {

@@ -283,22 +283,34 @@ pub fn function(at: &impl Somewhere) -> Option<FunctionFact> {
     Some(FunctionFact { name: f.name.clone(), of: f.of.clone(), closure: f.closure, from, to })
 }
 
-/// The places in all files that call something of this name, latest first, each line once: by name alone, so that some may
-/// mean another function.
-pub fn calls(name: &str) -> Vec<Spot> {
+/// The places in all files that call this function, latest first, each line once: by name, so that some may mean another one. A
+/// file that has a function of its own of this name calls that, any other the latest before it.
+pub fn calls(of: &FunctionFact) -> Vec<Spot> {
     let all = registered();
     let Some(all) = all.as_ref() else { return Vec::new() };
-    let mut out: Vec<Spot> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for file in all.order.iter().rev() {
-        for call in all.files[file].calls.iter().filter(|c| c.name == name) {
-            let line = find_line(file, call.at.0).map_or((file.to_string(), call.at.0), |(c, l)| (c.to_string(), l));
-            if seen.insert((line, super::column_of(file, call.at))) {
-                out.push(Spot::new(file, call.at));
+    let defines = |file: &str| all.files[file].functions.iter().any(|f| f.name == of.name && f.of == of.of);
+    let (mut meant, mut its_own, mut any) = (None, Vec::new(), Vec::new());
+    for file in &all.order {
+        if defines(file) {
+            meant = Some(file);
+        }
+        for call in all.files[file].calls.iter().filter(|c| c.name == of.name) {
+            let at = Spot::new(file, call.at);
+            if meant.is_none_or(|f| *f == of.from.file) {
+                its_own.push(at.clone());
             }
+            any.push(at);
         }
     }
-    out
+    let found = if its_own.is_empty() { any } else { its_own };
+    let mut found: Vec<Spot> = found.chunk_by(|a, b| a.file == b.file).rev().flatten().cloned().collect();
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|at| {
+        let point = at.point();
+        let line = find_line(&at.file, point.0).map_or((at.file.to_string(), point.0), |(c, l)| (c.to_string(), l));
+        seen.insert((line, super::column_of(&at.file, point)))
+    });
+    found
 }
 
 /// A loop around a place.
@@ -363,8 +375,7 @@ const MOST_CALLERS: (usize, usize) = (6, 256);
 /// As [`guards`], and those of the places that call the function it is in, and so on: nearest first.
 pub fn guards_deep(at: &impl Somewhere) -> Vec<GuardFact> {
     let mut out = guards(at);
-    let mut next: Vec<(Spot, Vec<Spot>)> =
-        function_name(at).iter().flat_map(|f| calls(f)).map(|c| (c, vec![])).collect();
+    let mut next: Vec<(Spot, Vec<Spot>)> = function(at).iter().flat_map(calls).map(|c| (c, vec![])).collect();
     let mut seen = std::collections::HashSet::new();
     for _ in 0..MOST_CALLERS.0 {
         for (call, chain) in std::mem::take(&mut next) {
@@ -373,7 +384,7 @@ pub fn guards_deep(at: &impl Somewhere) -> Vec<GuardFact> {
             }
             let chain: Vec<Spot> = chain.into_iter().chain([call.clone()]).collect();
             out.extend(guards_through(&call, &chain));
-            next.extend(function_name(&call).iter().flat_map(|f| calls(f)).map(|c| (c, chain.clone())));
+            next.extend(function(&call).iter().flat_map(calls).map(|c| (c, chain.clone())));
         }
     }
     out
@@ -382,20 +393,16 @@ pub fn guards_deep(at: &impl Somewhere) -> Vec<GuardFact> {
 /// The places that call the function around a place, those that call the functions around these, and so on: nearest first.
 pub fn callers(at: &impl Somewhere) -> Vec<Spot> {
     let mut out: Vec<Spot> = Vec::new();
-    let mut next: Vec<Spot> = function_name(at).iter().flat_map(|f| calls(f)).collect();
+    let mut next: Vec<Spot> = function(at).iter().flat_map(calls).collect();
     for _ in 0..MOST_CALLERS.0 {
         for call in std::mem::take(&mut next) {
             if out.len() < MOST_CALLERS.1 && !out.contains(&call) {
-                next.extend(function_name(&call).iter().flat_map(|f| calls(f)));
+                next.extend(function(&call).iter().flat_map(calls));
                 out.push(call);
             }
         }
     }
     out
-}
-
-fn function_name(at: &impl Somewhere) -> Option<String> {
-    function(at).map(|f| f.name)
 }
 
 /// Where a value goes that is read at a place.

@@ -111,6 +111,18 @@ pub fn identity(at: &impl Somewhere) -> Option<(String, u32)> {
     quote(at).map(|text| (text, column(at)))
 }
 
+/// Whether two places are one, or the same line of two cells.
+pub fn same_line(a: &impl Somewhere, b: &impl Somewhere) -> bool {
+    let (from, to) = ((a.file(), a.point()), (b.file(), b.point()));
+    from == to || from.0 != to.0 && identity(a).is_some_and(|line| identity(b).as_ref() == Some(&line))
+}
+
+/// Whether the cell of another place has this line, too, as that of a copy.
+pub fn is_in_cell_of(at: &impl Somewhere, other: &impl Somewhere) -> bool {
+    let there = |line: String| Some(kept(cell(other)?)?.lines().any(|l| l.trim() == line));
+    quote(at).and_then(there).unwrap_or(false)
+}
+
 /// The place whose method is called here, as it is written before the name: `trainer.opt` for `trainer.opt.step()`.
 pub fn receiver(at: &impl Somewhere) -> Option<String> {
     let text = line_of(at.file(), at.point().0)?;

@@ -8,7 +8,7 @@ use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::Input;
 use xlazy_core::text::{
-    Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, known,
+    Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, is_in_cell_of, known,
 };
 
 /// Lines of which it is asked whether a condition decides about them, too.
@@ -84,7 +84,7 @@ fn surely(way: &Way, at: &impl Somewhere, depth: usize) -> bool {
     let here = guards(at).iter().any(|g| g.at == way.0 && g.branch == way.1);
     here || depth < 6
         && function(at).is_some_and(|f| {
-            let calls = calls(&f.name);
+            let calls = calls(&f);
             !calls.is_empty() && calls.iter().all(|call| surely(way, call, depth + 1))
         })
 }
@@ -94,8 +94,11 @@ fn surely(way: &Way, at: &impl Somewhere, depth: usize) -> bool {
 pub(super) fn ran_both_times(e: &Evidence, ops: &Ops) -> bool {
     let heads = |r: &'_ Record, all: &[u32]| -> Vec<Place> { all.iter().map(|&i| r.steps[i as usize].at).collect() };
     let all: Vec<Place> = heads(e.new, &ops.heads_new).into_iter().chain(heads(e.old, &ops.heads_old)).collect();
-    let there =
-        |at: &Place| known(*at) && e.aligned.pairs.iter().any(|&(_, j)| e.old.steps[j as usize].at.file() == at.file());
+    let beside = |old: Place, at: Place| old.file() == at.file() || is_in_cell_of(at, old);
+    let mut cells: Vec<Place> = e.aligned.pairs.iter().map(|&(_, j)| e.old.steps[j as usize].at).collect();
+    cells.sort_unstable_by_key(|at| at.file());
+    cells.dedup_by_key(|at| at.file());
+    let there = |at: &Place| known(*at) && cells.iter().any(|old| beside(old, at));
     all.iter().all(there) && decided_by(e, ops, &mut Guards::default()).is_none()
 }
 

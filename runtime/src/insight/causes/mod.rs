@@ -6,6 +6,7 @@
 //! source are evidence. Of claims that explain as much the earlier one in the tables is told, the more special one.
 mod attribute;
 mod branch;
+mod bucketed;
 mod claim;
 mod control_flow;
 mod conversion;
@@ -69,6 +70,7 @@ type Cause = fn(&Evidence) -> Option<Claim>;
 const OF_SESSIONS: &[Cause] = &[
     early_read::claim,
     whole::claim,
+    bucketed::claim,
     pending::claim,
     control_flow::claim,
     split::claim,

@@ -23,7 +23,7 @@ fn other_mode(e: &Evidence) -> Option<(Place, bool)> {
     let all: Vec<_> = e.ops().map(|(_, ops)| ops).collect();
     let found = all.iter().flat_map(|ops| &ops.old).find_map(|&j| line(e.old, j));
     let found = found.or_else(|| all.iter().flat_map(|ops| &ops.new).find_map(|&i| line(e.new, i)));
-    let (at, training) = found.or_else(|| other_line(e, &all))?;
+    let (at, training) = found.or_else(|| other_line(e, &all)).or_else(|| copied(e, &all))?;
     Some((mode::switch_to(training).unwrap_or(at), training))
 }
 
@@ -44,6 +44,15 @@ fn other_line(e: &Evidence, all: &[&Ops]) -> Option<(Place, bool)> {
         mode::last_of(at)?;
         pairs().filter(|(now, was)| same_place(if is_new { now } else { was }, at)).find_map(switched)
     })
+}
+
+/// The same of lines that are once more in another cell, and give nothing in their mode there.
+fn copied(e: &Evidence, all: &[&Ops]) -> Option<(Place, bool)> {
+    let went = all.iter().flat_map(|ops| &ops.old).map(|&j| e.old.steps[j as usize].at);
+    let came = all.iter().flat_map(|ops| &ops.new).map(|&i| e.new.steps[i as usize].at);
+    let here = |(at, _): &(Place, bool)| e.new.steps.iter().any(|s| s.at.file() == at.file());
+    let gone = went.filter_map(mode::of_copy).find(here);
+    gone.or_else(|| came.filter_map(|at| Some((at, !mode::of_copy(at)?.1))).next())
 }
 
 fn fix(new: &Record, training: bool) -> String {

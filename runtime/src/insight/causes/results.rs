@@ -38,7 +38,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if !e.open().any(|(r, what)| covers.contains(&r) && !matches!(what, What::Donation(_))) {
         return None;
     }
-    let (at, lost, gained) = told(e.new, e.old);
+    let (at, lost, gained) = told(e);
     let fix = match (lost.first(), gained.first()) {
         (Some((was, _)), Some((now, _))) if e.new.roots.len() == e.old.roots.len() => others(was, now, e.new),
         _ => fix(e.new, e.old),
@@ -51,28 +51,14 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 type Result = (String, Place);
 
 /// Where it shows, and the results that only one of the two has.
-fn told(new: &Record, old: &Record) -> (Place, Vec<Result>, Vec<Result>) {
-    let results = |r: &Record| -> Vec<(String, u64, Place)> {
-        let one = |&i: &u32| {
-            let s = &r.steps[i as usize];
-            (r.written(s), r.lines[i as usize], s.at)
-        };
-        r.roots.iter().map(one).collect()
+fn told(e: &Evidence) -> (Place, Vec<Result>, Vec<Result>) {
+    let missing = |of: &Record, partner: &[u32], others: &Record| -> Vec<Result> {
+        let only = of.roots.iter().filter(|&&i| !others.roots.contains(&partner[i as usize]));
+        only.map(|&i| &of.steps[i as usize]).map(|step| (of.written(step), step.at)).collect()
     };
-    let (n, o) = (results(new), results(old));
-    let missing = |from: &[(String, u64, Place)], of: &[(String, u64, Place)]| -> Vec<(String, Place)> {
-        let mut rest: Vec<&(String, u64, Place)> = of.iter().collect();
-        let gone = |x: &&(String, u64, Place)| match rest.iter().position(|r| r.0 == x.0 && r.1 == x.1) {
-            Some(i) => {
-                rest.swap_remove(i);
-                false
-            }
-            None => true,
-        };
-        from.iter().filter(gone).map(|x| (x.0.clone(), x.2)).collect()
-    };
-    let (gained, lost) = (missing(&n, &o), missing(&o, &n));
-    let at = lost.first().or(gained.first()).map_or(new.site, |x| x.1);
+    let gained = missing(e.new, &e.aligned.of_new, e.old);
+    let lost = missing(e.old, &e.aligned.of_old, e.new);
+    let at = lost.first().or(gained.first()).map_or(e.new.site, |x| x.1);
     (at, lost, gained)
 }
 

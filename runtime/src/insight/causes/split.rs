@@ -5,7 +5,7 @@ use crate::insight::log;
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
-use xlazy_core::text::location;
+use xlazy_core::text::{location, same_line};
 use xlazy_mime::count;
 
 /// Larger programs of other barriers that are looked at, the latest ones.
@@ -26,7 +26,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.new.is_read() || e.old.is_read() {
         return None;
     }
-    match same_place(e.new.site, e.old.site) {
+    match same_line(e.new.site, e.old.site) {
         true => rest(e),
         false => middle(e),
     }

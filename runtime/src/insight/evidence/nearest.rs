@@ -3,7 +3,7 @@ use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::Place;
 use foldhash::HashSet;
 use std::sync::Arc;
-use xlazy_core::text::{Spot, callers, function};
+use xlazy_core::text::{Spot, callers, function, same_line};
 
 /// Programs compared in full after those of the same site.
 const NEAREST: usize = 8;
@@ -51,8 +51,14 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
         let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
         alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| vec![r.clone()])
     };
+    // The same line of another cell, on the same data: one that was copied and changed.
+    let twin = |r: &&Arc<Record>| {
+        let shared = || new.leaves.iter().any(|l| !l.scalar && r.has(l));
+        r.is_read() == new.is_read() && same_line(r.site, new.site) && !r.strangers(new) && shared()
+    };
+    let copied = || best(&mut known.iter().rev().filter(twin).take(NEAREST), 0.2);
     let found = match new.is_read() {
-        false => closest(&|r| !r.is_read(), 0.5),
+        false => copied().or_else(|| closest(&|r| !r.is_read(), 0.5)),
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
             .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
@@ -61,7 +67,8 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     };
     // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
     let grown = || {
-        let mut related = known.iter().rev().filter(|r| here(r) && !r.strangers(new)).take(NEAREST);
+        let related = |r: &&Arc<Record>| here(r) && !r.strangers(new) || twin(r);
+        let mut related = known.iter().rev().filter(related).take(NEAREST);
         if new.is_read() { None } else { best(&mut related, 0.0) }
     };
     // The same line ran before, whatever it ran.

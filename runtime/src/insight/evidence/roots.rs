@@ -534,22 +534,20 @@ impl<'a> Pass<'a> {
         if gained.is_empty() && lost.is_empty() {
             return;
         }
-        let weight = gained.len() + lost.len();
         // What an op that came takes, or one that went no longer does, is or was kept for that.
         let beside =
             |r: &Record, ops: &[u32], i: u32| ops.iter().any(|&x| r.steps[x as usize].inputs.contains(&Input::Step(i)));
-        let follows = |ops: &Ops| {
-            gained
-                .iter()
-                .all(|&i| beside(self.new, &ops.new, i) || beside(self.old, &ops.old, self.aligned.of_new[i as usize]))
-                && lost.iter().all(|&j| {
-                    beside(self.old, &ops.old, j) || beside(self.new, &ops.new, self.aligned.of_old[j as usize])
-                })
-        };
-        let by = self.roots.iter().position(|root| matches!(&root.what, What::Ops(ops) if follows(ops)));
-        match by {
-            Some(r) => self.roots[r].weight += weight,
-            None => self.roots.push(Root::of(What::Results, weight)),
+        let pairs = (gained.iter().map(|&i| (i, self.aligned.of_new[i as usize])))
+            .chain(lost.iter().map(|&j| (self.aligned.of_old[j as usize], j)));
+        let by = pairs.map(|(i, j)| {
+            let follows = |ops: &Ops| beside(self.new, &ops.new, i) || beside(self.old, &ops.old, j);
+            self.roots.iter().position(|root| matches!(&root.what, What::Ops(ops) if follows(ops)))
+        });
+        let by: Vec<Option<usize>> = by.collect();
+        by.iter().flatten().for_each(|&r| self.roots[r].weight += 1);
+        let rest = by.iter().filter(|r| r.is_none()).count();
+        if rest > 0 {
+            self.roots.push(Root::of(What::Results, rest));
         }
     }
 

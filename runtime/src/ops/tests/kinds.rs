@@ -174,7 +174,7 @@ fn ops_do_with_elements_what_their_kind_says() {
             Kind::Update => assert_eq!(shape, *x, "{name}"),
             Kind::Transfer => assert_eq!(y, operand(0), "{name}"),
             Kind::Reduce => assert!(y.len() < numel[0], "{name}: {} of {}", y.len(), numel[0]),
-            Kind::Made | Kind::Random => {
+            Kind::Made | Kind::Mask | Kind::Random => {
                 let numbers = numel.iter().all(|&n| n == 1) || name.contains('.');
                 assert!(numbers, "{name} is made of nothing, and takes tensors");
             }
