@@ -1,16 +1,17 @@
 //! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
 //! changes of its ops.
 use super::report::Place;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use foldhash::HashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
 use xlazy_core::ir::graph;
-use xlazy_core::text::{self, Source, same_line};
+use xlazy_core::text::{self, Source};
 
 #[derive(Default)]
 struct Modes {
-    /// Lines of dropout and batch normalisation: whether the last call trained, and whether there were calls of both kinds.
-    lines: HashMap<Place, (bool, bool)>,
+    /// Lines of dropout and batch normalisation: whether the last call trained.
+    lines: HashMap<Place, bool>,
     /// The last `train(…)` or `eval()` that changed something.
     switch: Option<(Place, bool)>,
     /// The last `requires_grad_` that changed something.
@@ -29,10 +30,7 @@ fn modes() -> MutexGuard<'static, Option<Modes>> {
 #[track_caller]
 pub(crate) fn note(training: bool) {
     let at = Source::of(xlazy_core::thread::innermost(Location::caller()));
-    let mut m = modes();
-    let (last, both) = m.get_or_insert_default().lines.entry(at).or_insert((training, false));
-    *both |= *last != training;
-    *last = training;
+    modes().get_or_insert_default().lines.insert(at, training);
 }
 
 /// A module was switched to training or to evaluation.
@@ -72,22 +70,9 @@ pub(super) fn trained_at(on: bool) -> Option<Place> {
     modes().as_ref()?.trains.filter(|(_, to)| *to == on).map(|(at, _)| at)
 }
 
-/// The mode of a line that has run in both, as it ran last.
-pub(super) fn of(at: Place) -> Option<bool> {
-    modes().as_ref()?.lines.get(&at).filter(|(_, both)| *both).map(|(last, _)| *last)
-}
-
-/// The mode in which a line ran last.
-pub(super) fn last_of(at: Place) -> Option<bool> {
-    modes().as_ref()?.lines.get(&at).map(|(last, _)| *last)
-}
-
-/// The same line of another cell that ran last in the other mode, and that mode.
-pub(super) fn of_copy(at: Place) -> Option<(Place, bool)> {
-    let m = modes();
-    let lines = &m.as_ref()?.lines;
-    let (here, _) = *lines.get(&at)?;
-    lines.iter().map(|(there, (last, _))| (*there, *last)).find(|(there, last)| *last != here && same_line(at, *there))
+/// The mode in which each line ran last, if it has one.
+pub(super) fn of_lines() -> HashMap<Place, bool> {
+    modes().as_ref().map(|m| m.lines.clone()).unwrap_or_default()
 }
 
 /// Where the mode was switched to this one.

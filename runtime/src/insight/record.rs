@@ -119,6 +119,8 @@ pub(crate) struct Record {
     pub reads: Vec<Read>,
     /// Ops traced since the last barrier, in the cut or not.
     pub traced: u64,
+    /// Lines that do one thing in training and another in evaluation, and which of them they did last.
+    pub training: HashMap<Place, bool>,
     /// How many nodes there had been when this line read last, if nothing was synced since.
     pub read_before: Option<u64>,
     /// How often it has.
@@ -201,6 +203,7 @@ pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2]) -> Record {
         roots: miss.roots,
         options: miss.options,
         reads,
+        training: mode::of_lines(),
         traced: miss.traced,
         read_before: here.last().map(|r| r.seq),
         reads_here: here.len(),
@@ -356,6 +359,7 @@ impl Record {
             leaves: self.leaves.clone(),
             roots: self.roots.clone(),
             reads: self.reads.clone(),
+            training: self.training.clone(),
             room: Room { capacity: self.room.capacity.clone(), ..self.room },
             sketch: OnceLock::new(),
             ..*self
@@ -384,6 +388,7 @@ impl Record {
             roots,
             options: Options::DEFAULT,
             reads,
+            training: HashMap::new(),
             read_before: None,
             reads_here: 0,
             left_pending: 0,

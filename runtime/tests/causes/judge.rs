@@ -11,6 +11,8 @@ pub struct Said {
     pub row: Option<usize>,
     pub differences: Vec<Difference>,
     pub hidden: usize,
+    /// What to do about it.
+    pub fix: String,
 }
 
 /// What was said of the compilations of a step; `None` stands for one of which nothing was.
@@ -21,7 +23,7 @@ pub fn said(compilations: &[Compilation]) -> Vec<Option<Said>> {
 pub fn said_of<'a>(all: impl Iterator<Item = Option<&'a Explanation>>) -> Vec<Option<Said>> {
     let one = |why: &Explanation| {
         let (differences, hidden) = (why.differences.clone(), why.hidden);
-        Some(Said { class: why.class, row: row_of(why.at), differences, hidden })
+        Some(Said { class: why.class, row: row_of(why.at), differences, hidden, fix: why.fix.clone() })
     };
     // Each cause of a compilation by itself.
     let each = |why: Option<&Explanation>| match why {

@@ -291,7 +291,7 @@ fn report(seed: u64, text: &Text, mutations: &[&Mutation], v: Option<Verdict>, a
             out += "  nothing\n";
             continue;
         };
-        out += &format!("  {:?} at row {:?}, {} hidden\n", s.class, s.row, s.hidden);
+        out += &format!("  {:?} at row {:?}, {} hidden: {}\n", s.class, s.row, s.hidden, s.fix);
         for d in &s.differences {
             let rows = [d.was_at, d.now_at].map(|at| at.and_then(row_of));
             out += &format!("    {}: {} -> {} {rows:?}\n", d.what, d.was, d.now);

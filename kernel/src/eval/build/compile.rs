@@ -312,7 +312,9 @@ impl Compiler {
         parsed.shadows.extend(defs.shadowed(names));
         let shadows = &parsed.shadows;
         let variable = |name: &String| !name.starts_with(char::is_uppercase) || shadows.contains(name);
-        parsed.bindings.retain(|b| variable(&b.name) || defs.value_named(&b.name).is_none());
+        let brought = |name: &str| defs.uses.iter().chain(&as_written.uses).any(|u| u.binds == name);
+        let value = |name: &str| defs.value_named(name).is_some() || brought(name);
+        parsed.bindings.retain(|b| variable(&b.name) || !value(&b.name));
         let closures = closures_of_functions(&mut parsed, cell, &defs);
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;

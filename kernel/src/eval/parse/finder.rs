@@ -4,7 +4,7 @@ use super::functions::functions;
 use super::open::{Kind, Means, assigned, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, apart, assigns, bound_names, bytes, closure_arguments, expressions, ident, is_plain, names_of, takes,
+    PatternNames, apart, assigns, bound, bytes, closure_arguments, expressions, ident, is_plain, names_of, takes,
     written,
 };
 use super::temporaries::temporaries;
@@ -97,7 +97,7 @@ impl<'m> Finder<'m> {
         match statement {
             Stmt::Local(local) => {
                 self.init(local);
-                let names = bound_names(local);
+                let PatternNames { names, immutable, .. } = bound(local);
                 let init = local.init.as_ref();
                 let simple = matches!(&local.pat, Pat::Ident(p) if p.by_ref.is_none())
                     || matches!(&local.pat, Pat::Type(t) if matches!(&*t.pat, Pat::Ident(p) if p.by_ref.is_none()));
@@ -106,9 +106,7 @@ impl<'m> Finder<'m> {
                 let (begins, end) = (Some(whole.start), whole.end);
                 let collected = simple && untyped(local).is_some_and(collects);
                 let opens = opens(local, &whole, &names, self.base, &|name| self.means(name), &|name| self.like(name));
-                let mut pattern = PatternNames::default();
-                pattern.visit_pat(&local.pat);
-                let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
+                let immutable: Vec<usize> = immutable.iter().map(|s| bytes(*s, self.base).start).collect();
                 let typed = match &local.pat {
                     Pat::Type(t) if simple => Some(written(&t.ty, self.text, self.base)),
                     _ => None,

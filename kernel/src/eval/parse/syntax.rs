@@ -113,28 +113,24 @@ pub(super) fn closure(local: &syn::Local) -> Option<&syn::ExprClosure> {
     }
 }
 
-/// The variables that a `let` binds.
+/// The variables that a `let` binds. One with a capital, `let (X, y) = …`, may be a constant yet, which whoever knows the items
+/// says.
+pub(super) fn bound(local: &syn::Local) -> PatternNames {
+    let mut names = PatternNames { capitals: true, ..PatternNames::default() };
+    names.visit_pat(&local.pat);
+    names
+}
+
 pub(super) fn bound_names(local: &syn::Local) -> Vec<syn::Ident> {
-    let diverges = local.init.as_ref().is_some_and(|i| i.diverge.is_some());
-    let pattern = match &local.pat {
-        Pat::Type(t) => &*t.pat,
-        pattern => pattern,
-    };
-    match pattern {
-        // Not a constant: a pattern that may not fit would need an `else`.
-        Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.clone()],
-        pattern => {
-            let mut names = PatternNames::default();
-            names.visit_pat(pattern);
-            names.names
-        }
-    }
+    bound(local).names
 }
 
 /// The variables that a pattern binds.
 #[derive(Default)]
 pub(super) struct PatternNames {
     pub names: Vec<syn::Ident>,
+    /// Also those that begin with a capital.
+    capitals: bool,
     /// Those that stand without `mut`, and not by reference.
     pub immutable: Vec<Span>,
 }
@@ -142,8 +138,9 @@ pub(super) struct PatternNames {
 impl<'ast> Visit<'ast> for PatternNames {
     fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
         let name = p.ident.to_string();
-        // `let None = …` and `let MAX = …` compare with a constant.
-        if !name.starts_with(|c: char| c.is_uppercase()) && !name.starts_with("__") {
+        // In a `match`, `None` and `MAX` compare with a constant.
+        let variable = if self.capitals { name != "None" } else { !name.starts_with(char::is_uppercase) };
+        if variable && !name.starts_with("__") {
             self.names.push(p.ident.clone());
             if p.mutability.is_none() && p.by_ref.is_none() {
                 self.immutable.push(p.ident.span());

@@ -4,7 +4,8 @@
 //!   more: it would run all earlier rounds again, and more of them each time. Or one whose last two reads had to be compiled, and needed
 //!   what was there and was run for a read before: it would compile and run that again for each value.
 //!   Such a line does so from then on.
-//! - One where an optimizer steps, once what is pending has become much: XLA would compile all steps as one program.
+//! - One where an optimizer steps, once what is pending has become much, or many steps: XLA would compile all of them as one program.
+//!   Such a line ends each of its rounds from then on, one step to a program.
 use crate::ir::{Graph, Node, NodeId, READ, graph};
 use crate::text::Place;
 use std::collections::{HashMap, HashSet};
@@ -34,6 +35,9 @@ fn lines() -> MutexGuard<'static, HashMap<Place, Line>> {
 /// meant to be one, up to four times as many.
 const MUCH: u64 = 1000;
 const MANY: u8 = 4;
+
+/// So many steps are a loop, however small.
+const LOOP: u8 = 8;
 
 /// Whether what a line is about to read, of pending nodes, is to be run with all that is pending.
 pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
@@ -66,7 +70,8 @@ pub(super) fn step_ends(at: Place, barrier: u64) -> bool {
     line.again = if line.until > barrier { line.again.saturating_add(1) } else { 0 };
     let most = if line.again < MANY - 1 { 4 * MUCH } else { MUCH };
     line.until = now;
-    line.again > 0 && now - barrier > most
+    line.ends |= line.again > 0 && (now - barrier > most || line.again >= LOOP - 1);
+    line.ends
 }
 
 /// Whether it is one of the later values of a tensor that is changed in place.

@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::Input;
 use xlazy_core::text::{
     Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, is_in_cell_of, known,
+    same_line,
 };
 
 /// Lines of which it is asked whether a condition decides about them, too.
@@ -27,7 +28,7 @@ impl Guards {
     }
 
     fn decides(&mut self, way: &Way, at: Place) -> bool {
-        self.of(at).iter().any(|g| g.at == way.0 && g.branch == way.1)
+        self.of(at).iter().any(|g| same_line(&g.at, &way.0) && g.branch == way.1)
     }
 }
 
@@ -81,7 +82,7 @@ fn exchanged(e: &Evidence) -> Vec<(usize, Ops)> {
 
 /// Whether a place runs only where a condition went that way: every call that leads to it does.
 fn surely(way: &Way, at: &impl Somewhere, depth: usize) -> bool {
-    let here = guards(at).iter().any(|g| g.at == way.0 && g.branch == way.1);
+    let here = guards(at).iter().any(|g| same_line(&g.at, &way.0) && g.branch == way.1);
     here || depth < 6
         && function(at).is_some_and(|f| {
             let calls = calls(&f);
@@ -152,7 +153,7 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
         let of = |all: &[Place], guards: &mut Guards| -> Option<Vec<Branch>> {
             let mut ways: Vec<Branch> = Vec::new();
             for at in all {
-                let way = guards.of(at).iter().find(|g| g.at == guard.at)?.branch;
+                let way = guards.of(at).iter().find(|g| same_line(&g.at, &guard.at))?.branch;
                 if !ways.contains(&way) {
                     ways.push(way);
                 }
