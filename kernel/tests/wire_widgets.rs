@@ -204,6 +204,36 @@ fn a_handler_that_runs_for_long_sees_other_widgets_move() {
 }
 
 #[test]
+fn an_interrupt_ends_the_cell_that_runs_and_what_waits_for_a_widget_hears_of_it_all_the_same() {
+    let mut kernel = kernel();
+    let code = "let rate = Slider::new(\"rate\", 0..=9);\nlet mut known = 0;\n\
+                rate.on_change(move |v| { println!(\"from {known} to {v}\"); known = v; });\nrate";
+    let (shown, showing) = cell(&mut kernel, code);
+    let (id, _) = opened(&shown);
+    let waits = "println!(\"go\"); while rate.value() != 7 {} println!(\"seen\"); loop { sleep(std::time::Duration::from_millis(1)); }";
+    kernel.send_shell("execute_request", json!({"code": waits}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "go\n");
+    kernel.send_shell("comm_msg", json!({"comm_id": id, "data": moved(7)}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)) == "seen\n");
+    kernel.ask_control_only("interrupt_request", json!({}));
+    assert_eq!(kernel.shell()["content"]["status"], "error");
+    let heard = kernel.iopub_until(|m| m["msg_type"] == "stream");
+    assert_eq!(printed(&heard), "from 0 to 7\n");
+    assert_eq!(heard.last().unwrap()["parent_header"]["msg_id"], showing);
+    // One that runs is ended by an interrupt, and the next move calls it again.
+    let code =
+        "rate.on_change(|v| { println!(\"runs\"); while v == 3 { sleep(std::time::Duration::from_millis(1)); } });";
+    cell(&mut kernel, code);
+    kernel.send_shell("comm_msg", json!({"comm_id": id, "data": moved(3)}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)).contains("runs"));
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let ended = kernel.iopub_until(|m| m["msg_type"] == "error");
+    assert!(ended.last().unwrap()["content"]["ename"].as_str().unwrap().contains("nterrupt"), "{ended:?}");
+    kernel.send_shell("comm_msg", json!({"comm_id": id, "data": moved(4)}));
+    kernel.iopub_until(|m| printed(std::slice::from_ref(m)).contains("to 4"));
+}
+
+#[test]
 fn what_a_control_cannot_be_a_front_end_cannot_make_it() {
     let mut kernel = kernel();
     let code = "let (n, x) = (Slider::new(\"n\", 2..=8).at(4), Slider::new(\"x\", 0.0f32..=0.3));\n\

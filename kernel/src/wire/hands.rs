@@ -30,8 +30,6 @@ pub struct Call {
     /// The headers whose messages are over when it is.
     pub untold: Vec<Arc<Value>>,
     pub place: Place,
-    /// What `Turns` says of when it was asked for.
-    pub turn: u64,
 }
 
 impl Hands {

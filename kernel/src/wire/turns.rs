@@ -52,6 +52,12 @@ impl Turns {
         goes_on
     }
 
+    /// Begins what has the turn and is not meant by any interrupt so far.
+    pub fn begin_anew(&self) {
+        let mut begun = lock(&self.begun);
+        *begun = self.asked();
+    }
+
     /// An interrupt has come.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt(self.interrupts.fetch_add(1, Ordering::SeqCst) + 1)

@@ -7,7 +7,7 @@ use super::message::Message;
 use super::shell::Shell;
 use super::subshells::Arrival;
 use crate::engine::spill::{Limits, Spill};
-use crate::engine::{HANDLERS, Reply, Request};
+use crate::engine::{HANDLERS, Request};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 use std::sync::mpsc::Receiver;
@@ -18,7 +18,6 @@ impl Shell {
         for Arrival { number, message } in moves {
             let id = text(&message.content, "comm_id");
             self.hub.iopub.status(&message.header, "busy");
-            let turn = self.hub.turns.asked();
             let place = match self.hub.comms.whose(&id) {
                 Some(For::Widget(place)) if self.touched(&message, &place) => place,
                 _ => {
@@ -33,7 +32,7 @@ impl Shell {
                 self.hub.iopub.status(&message.header, "idle");
             }
             let untold = if waits { vec![] } else { vec![message.header.clone()] };
-            self.hub.hands.call(Call { id, numbers: vec![number], untold, place, turn });
+            self.hub.hands.call(Call { id, numbers: vec![number], untold, place });
         }
     }
 
@@ -97,9 +96,8 @@ impl Shell {
         let mut show = |event| between_cells::show(&self.hub, (&place.parent, place.cell), event);
         let ran = self.ran(|engine| {
             let _turn = self.hub.turns.take();
-            if !self.hub.turns.begin(call.turn) {
-                return Reply::Interrupted;
-            }
+            // An interrupt that came while it waited was for the cell that ran: the widget has moved, and code is to hear of it.
+            self.hub.turns.begin_anew();
             // Others that wait are of other cells.
             engine.widget(&json!({"id": call.id, "next": true}));
             engine.execute(&request, &mut |event| spill.pass(event, &mut show))
