@@ -5,7 +5,7 @@ use eval_support::{engine, run};
 use std::path::PathBuf;
 use std::process::Command;
 use xlazy_kernel::engine::Reply;
-use xlazy_kernel::eval::export::program;
+use xlazy_kernel::eval::export::{Program, program};
 use xlazy_kernel::eval::install::Installation;
 
 const CELLS: &[&str] = &[
@@ -42,21 +42,43 @@ const CELLS: &[&str] = &[
 
 #[test]
 fn an_exported_notebook_prints_what_its_cells_showed() {
+    let (wanted, program) = exported(CELLS);
+    assert_eq!(program.left_out, [(3, "%quiet off".to_owned())]);
+    assert_eq!(output("exported", &program.main), wanted.replace("not quiet\n", ""));
+}
+
+#[test]
+fn it_runs_where_its_notebook_says() {
+    let cells = [
+        "// Eight are more than this machine has.\n%device CPU 8",
+        "xlazy::devices().len()",
+        "%device\nTensor::ones([2]).to(\"cpu:7\").device()",
+    ];
+    let (wanted, program) = exported(&cells);
+    assert!(program.left_out.is_empty() && wanted.contains("which counts as 8 devices\n8\n"), "{wanted}");
+    assert_eq!(output("exported-device", &program.main), wanted);
+}
+
+/// What cells show, and the program that they become.
+fn exported(codes: &[&str]) -> (String, Program) {
     let engine = engine();
     let mut wanted = String::new();
     let mut cells = Vec::new();
-    for (i, code) in CELLS.iter().enumerate() {
+    for (i, code) in codes.iter().enumerate() {
         let (out, reply) = run(&engine, i as u64 + 1, code);
         assert_eq!(reply, Reply::Ok, "{code}");
-        wanted += &out.replace("=> ", "").replace("[display] ", "").replace("not quiet\n", "");
+        wanted += &out.replace("=> ", "").replace("[display] ", "");
         cells.push((i as u64 + 1, (*code).to_owned()));
     }
-    let program = program(&cells).unwrap_or_else(|f| panic!("{}", f.message));
-    assert_eq!(program.left_out, [(3, "%quiet off".to_owned())]);
+    (wanted, program(&cells).unwrap_or_else(|f| panic!("{}", f.message)))
+}
+
+/// What a program prints.
+fn output(name: &str, main: &str) -> String {
     let install = Installation::find().unwrap_or_else(|f| panic!("{}", f.message));
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (source, exe) = (dir.join("exported.rs"), dir.join("exported"));
-    std::fs::write(&source, &program.main).expect("a source file");
+    let (source, exe) = (dir.join(format!("{name}.rs")), dir.join(name));
+    std::fs::write(&source, main).expect("a source file");
     let built = Command::new(&install.toolchain.rustc)
         .args(["--edition=2024", "-Cprefer-dynamic", "-o"])
         .arg(&exe)
@@ -64,7 +86,8 @@ fn an_exported_notebook_prints_what_its_cells_showed() {
         .arg(format!("-Ldependency={}", install.deps_dir.display()))
         .arg(&source)
         .status();
-    assert!(built.is_ok_and(|s| s.success()), "{}", program.main);
-    let output = Command::new(exe).env("LD_LIBRARY_PATH", install.library_path()).output().expect("it runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), wanted);
+    assert!(built.is_ok_and(|s| s.success()), "{main}");
+    let mut command = Command::new(exe);
+    command.env("LD_LIBRARY_PATH", install.library_path()).envs(install.plugins());
+    String::from_utf8_lossy(&command.output().expect("it runs").stdout).into_owned()
 }

@@ -61,6 +61,9 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
             Segment::Command(at) if line(at).starts_with(":dep ") => {
                 writer.out.dependencies.extend(stages::parse(&line(at)[5..])?);
             }
+            Segment::Magic { line: at, .. } if let Some(words) = device(&line(at)) => {
+                writer.out.main += &format!("    println!(\"{{}}\", xlazy::aot::device({words:?}));\n");
+            }
             Segment::Command(at) | Segment::Magic { line: at, .. } => writer.leave_out(cell.cell, &line(at)),
             Segment::Code(_) => {}
         }
@@ -108,6 +111,11 @@ fn texts(code: &str) -> impl Iterator<Item = String> {
     let literals = scan::tokens(code).into_iter().filter(|t| t.kind == Kind::Literal);
     let text = move |t: Token| Some(syn::parse_str::<syn::LitStr>(&code[t.range]).ok()?.value());
     literals.filter_map(text).filter(|t| !t.is_empty() && !t.contains(['\n', '{', '\0']))
+}
+
+/// What stands behind `%device`, which says where a program runs.
+fn device(line: &str) -> Option<&str> {
+    line.strip_prefix("%device").filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace)).map(str::trim)
 }
 
 /// The Rust in a part of a cell.

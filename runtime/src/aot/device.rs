@@ -36,6 +36,16 @@ pub(crate) fn answer(args: &str) -> Result<Bundle> {
     }
 }
 
+/// What `%device` and these words do and say, in a program: `xlazy export` writes it.
+#[doc(hidden)]
+#[track_caller]
+pub fn device(words: &str) -> String {
+    match answer(words) {
+        Ok(said) => said.plain().to_owned(),
+        Err(e) => e.raise(),
+    }
+}
+
 /// Has a platform count as so many devices.
 fn counted(platform: &Platform, count: &str) -> Result<Bundle> {
     let refused = |message: String| Err(Error::Usage { message });

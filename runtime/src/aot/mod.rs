@@ -34,6 +34,8 @@ pub use child::{is_child, main as child_main};
 #[doc(hidden)]
 pub use cli::{main as cli_main, places_main};
 pub(crate) use device::answer as device_answer;
+#[doc(hidden)]
+pub use device::device;
 
 /// Reads a program for a report.
 #[cfg(any(test, feature = "fuzz"))]
