@@ -9,6 +9,7 @@ import math
 import os
 import re
 import subprocess
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -159,6 +160,63 @@ def test_what_is_not_current_is_told():
     changed(text("ran", "run"))
     changed(lambda cell: cell.outputs.pop())
     assert not alike(("#", [1.0]), ("#", [2.0])) and alike(("#", [1.01]), ("#", [1.0]))
+
+
+def luminance(colour):
+    """Of #rrggbb, as WCAG has it: black is 0 and white 1."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+class Stripped(HTMLParser):
+    """What is left of a page where it is not trusted: GitHub, VS Code and JupyterLab run no scripts then, and fetch nothing."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.inside, self.text, self.pictures, self.wrong = [], "", [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag in ("script", "style"):
+            self.inside.append(tag)
+        # Inline drawings fall apart there, and what is fetched is missing.
+        if tag in ("svg", "canvas", "iframe", "link", "object", "style"):
+            self.wrong.append(tag)
+        elsewhere = (attributes.get(a) or "data:" for a in ("src", "href", "srcset", "action"))
+        self.wrong += [url for url in elsewhere if not url.startswith(("data:", "#"))]
+        if tag == "img":
+            self.pictures.append(attributes["alt"])
+        # Text reads in the page's own colour, on a ground that it brings along, or in one that is neither light nor dark.
+        style = {name.strip(): value for name, _, value in (p.partition(":") for p in (attributes.get("style") or "").split(";"))}
+        colour, ground = style.get("color", "inherit"), style.keys() & {"background", "background-color"}
+        if not ground and not re.match(r"inherit|currentcolor|var\(", colour) and not 0.15 < luminance(colour) < 0.5:
+            self.wrong.append(attributes["style"])
+
+    def handle_endtag(self, tag):
+        if self.inside and tag == self.inside[-1]:
+            self.inside.pop()
+
+    def handle_data(self, data):
+        self.text += "" if self.inside else data.strip()
+
+
+@every_notebook
+def test_what_is_shown_reads_where_nothing_runs(path):
+    """On GitHub, and wherever a notebook is not trusted, in light and dark."""
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if "text/html" not in data:
+                # A front end that knows no HTML shows the text.
+                assert not data or set(data) <= {"text/plain"}, sorted(data)
+                continue
+            left = Stripped(data["text/html"])
+            assert not left.wrong, (cell.source, left.wrong)
+            assert left.text or left.pictures, cell.source
+            if any(mime.startswith("image/") for mime in data):
+                assert left.pictures, f"{cell.source}\nis a picture, and no image is left of it"
 
 
 EXAMPLE = FOLDER.parent / "examples" / "imagenet.ipynb"
