@@ -16,6 +16,10 @@ build=(cargo build --profile "$profile" --locked --workspace)
 target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
 
 mkdir -p "$dest"/{bin,lib/deps}
+# For `xlazy plugins install cpu-multi`, which builds it where somebody wants it.
+mkdir -p "$dest"/lib/cpu-plugin/{scripts,runtime/plugins/cpu}
+install -m 755 scripts/cpu-plugin.sh "$dest/lib/cpu-plugin/scripts/"
+cp -r runtime/plugins/cpu/{*.cc,*.h,stubs} "$dest/lib/cpu-plugin/runtime/plugins/cpu/"
 install -m 755 "$target/$profile/xlazy" "$target/$profile/xlazy-session" "$dest/bin/"
 install -m 755 "$target/$profile/libxlazy.so" "$dest/lib/"
 install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$dest/lib/"

@@ -80,7 +80,7 @@ impl Drop for Home {
 fn the_list_has_what_is_there_and_what_could_be() {
     let home = Home::new("list");
     let (ok, text) = home.plugins(&["list"]);
-    assert!(ok && text.contains("cpu     1.2.3") && text.contains("libpjrt_cpu.so"), "{text}");
+    assert!(ok && text.contains("cpu       1.2.3") && text.contains("libpjrt_cpu.so"), "{text}");
     let found_elsewhere = text.contains("(from ");
     assert!(found_elsewhere || text.contains("xlazy plugins install tpu"), "{text}");
     std::fs::create_dir_all(home.0.join("plugins/tpu")).unwrap();
@@ -114,6 +114,35 @@ fn what_was_built_stays_and_a_library_from_elsewhere_has_to_be_the_right_one() {
     assert!(!ok && text.contains("libpjrt_cpu.so has the wrong SHA-256") && text.contains("0a0fe56c"), "{text}");
     assert_eq!(std::fs::read_to_string(&library).unwrap(), "", "what was there is untouched");
     assert!(home.plugins(&["remove", "cpu"]).0 && !library.exists());
+}
+
+/// No package brings xlazy's own: a script builds it, out of sources that came along, and says what it does.
+#[test]
+fn the_one_for_pods_is_built_where_it_is_wanted() {
+    let home = Home::new("multi");
+    let script = home.0.join("lib/cpu-plugin/scripts/cpu-plugin.sh");
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    std::fs::write(&script, "echo cpu-plugin: g++ is missing: sudo apt-get install -y g++ >&2; exit 1").unwrap();
+    let (ok, text) = home.plugins(&["install", "cpu-multi"]);
+    assert!(!ok && text.contains("274 MB") && text.contains("g++ is missing: sudo"), "{text}");
+    assert!(text.contains("then `xlazy plugins install cpu-multi` goes on"), "{text}");
+    assert!(home.plugins(&["list"]).1.contains("`xlazy plugins install cpu-multi` builds"));
+    let note = r#"{"plugin_version": "0.1.0", "source_sha256": "ab"}"#;
+    let builds = format!("mkdir -p $1 && touch $1/libpjrt_cpu.so && echo '{note}' >$1/plugin.json && echo linking");
+    std::fs::write(&script, builds).unwrap();
+    let (ok, text) = home.plugins(&["install", "cpu-multi"]);
+    let library = home.0.join("plugins/cpu-multi/libpjrt_cpu.so");
+    assert!(
+        ok && text.contains("linking") && text.contains(&format!("XLAZY_CPU_PLUGIN={}", library.display())),
+        "{text}"
+    );
+    let (ok, text) = home.plugins(&["list"]);
+    assert!(
+        ok && text.contains("cpu-multi 0.1.0") && text.contains("cpu       1.2.3") && !text.contains("builds"),
+        "{text}"
+    );
+    assert!(home.plugins(&["remove", "cpu-multi"]).0 && !library.exists());
+    home.nothing_is_left_behind();
 }
 
 #[test]
@@ -166,7 +195,7 @@ fn the_cuda_plugin_is_fetched_whole_or_not_at_all() {
     std::fs::create_dir_all(jax.join("jax_cuda12_pjrt-0.11.2.dist-info")).unwrap();
     std::fs::write(&library, "").unwrap();
     let (ok, text) = home.plugins(&["list"]);
-    assert!(ok && text.contains("cuda12  0.11.2") && text.contains("(from the user's Python packages)"), "{text}");
+    assert!(ok && text.contains("cuda12    0.11.2") && text.contains("(from the user's Python packages)"), "{text}");
     let (ok, text) = home.plugins(&["install", "cuda12"]);
     assert!(ok && text.contains("there is XLA's CUDA plugin already"), "{text}");
 
@@ -175,11 +204,11 @@ fn the_cuda_plugin_is_fetched_whole_or_not_at_all() {
     std::fs::create_dir_all(thirteen.parent().unwrap()).unwrap();
     std::fs::create_dir_all(jax.join("jax_cuda13_pjrt-0.12.0.dist-info")).unwrap();
     std::fs::write(&thirteen, "").unwrap();
-    assert!(home.plugins(&["list"]).1.contains("cuda12  0.11.2"));
+    assert!(home.plugins(&["list"]).1.contains("cuda12    0.11.2"));
     std::fs::remove_dir_all(library.parent().unwrap()).unwrap();
     std::fs::remove_dir_all(jax.join("jax_cuda12_pjrt-0.11.2.dist-info")).unwrap();
     let (ok, text) = home.plugins(&["list"]);
-    assert!(ok && text.contains("cuda13  0.12.0 ") && text.contains(&thirteen.display().to_string()), "{text}");
+    assert!(ok && text.contains("cuda13    0.12.0 ") && text.contains(&thirteen.display().to_string()), "{text}");
     let (ok, text) = home.plugins(&["install", "cuda12"]);
     assert!(ok && text.contains("there is XLA's CUDA plugin already"), "{text}");
 

@@ -13,6 +13,7 @@ use sizes::rounds;
 use std::time::{Duration, Instant};
 use xlazy_kernel::engine::{Engine, Event, Reply, Request};
 use xlazy_kernel::eval::RustEngine;
+use xlazy_kernel::eval::install::Installation;
 
 /// A cell that must go well: what it gave.
 fn ok(engine: &RustEngine, code: &str) -> String {
@@ -133,6 +134,22 @@ let off = grad.iter().zip(&of_many).map(|(a, b)| (a - b).abs()).fold((one - many
     let of = |w: usize, what: &str| told[w]["programs"][what].as_u64();
     assert!(of(1, "loaded") >= Some(2) && of(0, "loaded") == Some(0), "{told:?}");
     assert!(of(0, "compiled") >= of(1, "loaded"), "{told:?}");
+}
+
+/// One that came ready may lie beside it: several processes take the one that knows of others, a single one does not.
+#[test]
+fn workers_take_the_plugin_that_joins_them_where_there_is_one() {
+    let (engine, dir) = (engine(), Folder::new("multi"));
+    let plugins = Installation::find().unwrap_or_else(|f| panic!("{}", f.message)).plugins_dir;
+    std::fs::create_dir_all(dir.0.join("cpu")).unwrap();
+    std::fs::write(dir.0.join("cpu/libpjrt_cpu.so"), "no library").unwrap();
+    std::os::unix::fs::symlink(plugins.join("cpu"), dir.0.join("cpu-multi")).unwrap();
+    let start = |workers: usize| {
+        format!("%pod start --workers {workers} --devices 1 --env XLAZY_PLUGIN_DIR={}", dir.0.display())
+    };
+    assert!(refused(&engine, &start(1)).contains("cpu/libpjrt_cpu.so"));
+    ok(&engine, &start(2));
+    assert_eq!(workers(&engine).len(), 2);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `xlazy plugins`: which PJRT plugins there are; ready ones fetched at the user's wish.
+//! `xlazy plugins`: which PJRT plugins there are; ready ones fetched, and xlazy's own built, at the user's wish.
+mod built;
 mod fetch;
 mod ready;
 
@@ -15,7 +16,7 @@ use std::process::{ExitCode, Stdio};
 use xlazy_mime::regular;
 
 pub fn command() -> Command {
-    let names = READY.iter().map(|r| r.name);
+    let names = READY.iter().map(|r| r.name).chain([built::NAME]);
     let which = |help| {
         Arg::new("name").required(true).value_name("PLUGIN").value_parser(names.clone().collect::<Vec<_>>()).help(help)
     };
@@ -23,7 +24,7 @@ pub fn command() -> Command {
         .iter()
         .map(|r| format!("{}: {} {} ({}). {}", r.name, r.wheels[0].package, r.version(), r.size(), r.before));
     Command::new("plugins")
-        .about("List the PJRT plugins, and install or remove ready ones: XLA's for the CPU and CUDA, Google's libtpu")
+        .about("List the PJRT plugins, and install or remove some: XLA's for the CPU and CUDA, Google's libtpu, xlazy's own")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -33,8 +34,11 @@ pub fn command() -> Command {
         )
         .subcommand(
             Command::new("install")
-                .about("Fetch a plugin with pip: XLA's for the CPU or CUDA, or libtpu, which compiles for TPUs on any machine")
-                .arg(which("What to install: cpu, tpu or cuda12"))
+                .about(
+                    "Fetch a plugin with pip: XLA's for the CPU or CUDA, or libtpu, which compiles for TPUs on any machine; or build \
+                     xlazy's own for the CPU",
+                )
+                .arg(which("What to install: cpu, tpu, cuda12 or cpu-multi"))
                 .arg(
                     Arg::new("fetch")
                         .long("fetch")
@@ -50,12 +54,14 @@ pub fn command() -> Command {
                 )
                 .after_help(format!(
                     "Fetches wheels from the package index that pip is set up for, checks their SHA-256 and keeps the \
-                     libraries.\n\n{}",
-                    fetched.collect::<Vec<_>>().join("\n\n")
+                     libraries.\n\n{}\n\n{}: {}.",
+                    fetched.collect::<Vec<_>>().join("\n\n"),
+                    built::NAME,
+                    built::ABOUT
                 )),
         )
         .subcommand(
-            Command::new("remove").about("Remove what install has fetched").arg(which("What to remove: cpu, tpu or cuda12")),
+            Command::new("remove").about("Remove what install has put there").arg(which("What to remove: cpu, tpu, cuda12 or cpu-multi")),
         )
 }
 
@@ -70,13 +76,13 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let wanted = matches.get_one::<String>("name").expect("it is required");
-    let ready = READY.iter().find(|r| r.name == wanted).expect("clap knows no others");
-    let done = match name {
-        "install" => {
+    let done = match (name, READY.iter().find(|r| r.name == wanted)) {
+        ("install", Some(ready)) => {
             let library = matches.get_one::<PathBuf>("library").map(PathBuf::as_path);
             install(ready, &installation, matches.get_flag("fetch"), library)
         }
-        _ => remove(ready, &installation.plugins_dir),
+        ("install", None) => built::install(&installation),
+        _ => remove(wanted, &installation.plugins_dir),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -149,16 +155,28 @@ fn list(installation: &Installation, as_json: bool) {
     }
     for p in &all {
         let from = if p.from == "xlazy" { String::new() } else { format!("  (from {})", p.from) };
-        say(&format!("{:8}{:12}{}{from}", p.name, p.version, p.library.display()));
+        say(&format!("{:10}{:12}{}{from}", p.name, p.version, p.library.display()));
     }
     if all.is_empty() {
         say(&format!("no plugins in {}", installation.plugins_dir.display()));
     }
     if !all.iter().any(|p| p.name == "tpu") {
         say(
-            "tpu     -           not here: `xlazy plugins install tpu` fetches libtpu, to compile for TPUs without one",
+            "tpu       -           not here: `xlazy plugins install tpu` fetches libtpu, to compile for TPUs without one",
         );
     }
+    if !all.iter().any(|p| is_own(&p.library)) {
+        say(
+            "cpu-multi -           not here: `xlazy plugins install cpu-multi` builds xlazy's own for the CPU, for meshes over a \
+             pod's workers and for %%profile",
+        );
+    }
+}
+
+/// Whether a plugin was built of xlazy's own sources.
+fn is_own(library: &Path) -> bool {
+    let note = library.parent().and_then(|d| regular::read_to_string(d.join("plugin.json")).ok());
+    library.is_file() && note.is_some_and(|text| text.contains("\"source_sha256\""))
 }
 
 /// The name of JAX's plugin for a version of CUDA, by the folder that it lies in.
@@ -172,7 +190,8 @@ fn version(library: &Path) -> String {
     let note = |folder: &Path| {
         let text = regular::read_to_string(folder.join("plugin.json")).ok()?;
         let note: Value = serde_json::from_str(&text).ok()?;
-        Some(note.get("version")?.as_str()?.to_owned())
+        let version = note.get("version").or_else(|| note.get("plugin_version"))?;
+        Some(version.as_str()?.to_owned())
     };
     if let Some(version) = library.ancestors().skip(1).take(3).find_map(note) {
         return version;
@@ -207,9 +226,14 @@ pub fn brought(installation: &Installation) -> Vec<(&'static str, (PathBuf, Stri
     places.as_array().into_iter().flatten().filter_map(place).collect()
 }
 
-/// The names of the plugins that were fetched into a folder of plugins.
+/// The names of the plugins that were put into a folder of plugins.
 pub fn fetched(plugins: &Path) -> Vec<&'static str> {
-    READY.iter().map(|r| r.name).filter(|name| plugins.join(name).join("plugin.json").is_file()).collect()
+    READY
+        .iter()
+        .map(|r| r.name)
+        .chain([built::NAME])
+        .filter(|name| plugins.join(name).join("plugin.json").is_file())
+        .collect()
 }
 
 // ---- Install
@@ -277,16 +301,14 @@ fn instead(ready: &Ready, installation: &Installation) -> Option<(PathBuf, Strin
         return Some(other);
     }
     // One that was built here is no earlier version of the one that is fetched.
-    let note = regular::read_to_string(folder.join("plugin.json")).ok()?;
-    let note: Value = serde_json::from_str(&note).ok()?;
     let built = folder.join(ready.library);
-    (built.is_file() && note.get("source_sha256").is_some()).then(|| (built, "scripts/cpu-plugin.sh".to_owned()))
+    is_own(&built).then(|| (built, "scripts/cpu-plugin.sh".to_owned()))
 }
 
 // ---- Remove
 
-fn remove(ready: &Ready, plugins: &Path) -> Result<(), String> {
-    let folder = plugins.join(ready.name);
+fn remove(name: &str, plugins: &Path) -> Result<(), String> {
+    let folder = plugins.join(name);
     if !folder.exists() {
         say(&format!("nothing to remove: there is no {}", folder.display()));
         return Ok(());

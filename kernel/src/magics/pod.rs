@@ -24,7 +24,8 @@ how many devices a CPU counts, --env NAME=VALUE sets a variable in each.
 Values live where programs run, so starting or ending a pod begins a new session: `%recover` then runs the cells again
 that made the variables. A worker that dies, or is not heard, is told by its name; `%pod restart` starts all of them
 anew. `%pod` alone shows the workers: their devices, memory and programs. XLAZY_POD in the environment is what
-stands behind `%pod start`, for every session.
+stands behind `%pod start`, for every session. On CPUs a mesh over several workers wants the plugin that
+`xlazy plugins install cpu-multi` builds.
 
 ```
 %pod start --workers 2 --devices 2

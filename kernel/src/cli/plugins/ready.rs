@@ -74,7 +74,7 @@ pub const READY: &[Ready] = &[
         links: &[],
         licence: "Apache-2.0, https://github.com/openxla/xla",
         before: "XLA's CPU plugin as zml/pjrt-artifacts builds it (manual-2026-06-23T00-20-00Z), under Apache-2.0.",
-        after: "it has no profiler; scripts/cpu-plugin.sh in xlazy's sources builds one that has",
+        after: "it has no profiler: `xlazy plugins install cpu-multi` builds one that has",
     },
     Ready {
         name: "tpu",
@@ -130,7 +130,7 @@ pub const READY: &[Ready] = &[
                  https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/eula.html); they are no part of xlazy, \
                  and by fetching them you accept their terms.",
         after: "run on a GPU with PJRT_DEVICE=CUDA, or with %device CUDA before the first tensor; it needs NVIDIA's driver, \
-                525 or later. xlazy itself has not been tried on a GPU yet.",
+                525 or later",
     },
 ];
 

@@ -102,18 +102,19 @@ impl Installation {
 
     /// What tells a session where plugins are.
     pub fn plugins(&self) -> Vec<(&'static str, PathBuf)> {
-        let cpu = self.cpu_plugin().map(|plugin| ("XLAZY_CPU_PLUGIN", plugin));
-        [("XLAZY_PLUGIN_DIR", self.plugins_dir.clone())].into_iter().chain(cpu).collect()
+        let beside = self.plugin_beside().map(|plugin| ("XLAZY_CPU_PLUGIN_BESIDE", plugin));
+        [("XLAZY_PLUGIN_DIR", self.plugins_dir.clone())].into_iter().chain(beside).collect()
     }
 
     /// The plugin for CPUs that is named, or that pip has put beside xlazy where none was fetched.
     pub fn cpu_plugin(&self) -> Option<PathBuf> {
         let named = std::env::var_os("XLAZY_CPU_PLUGIN").filter(|named| !named.is_empty()).map(PathBuf::from);
-        let beside = || {
-            let packages = self.packages.as_ref().filter(|_| !self.plugins_dir.join("cpu/libpjrt_cpu.so").is_file())?;
-            Some(packages.join("fastatomstruct_xla_cpu/libpjrt_cpu.so")).filter(|plugin| plugin.is_file())
-        };
-        named.or_else(beside)
+        named.or_else(|| self.plugin_beside())
+    }
+
+    fn plugin_beside(&self) -> Option<PathBuf> {
+        let packages = self.packages.as_ref().filter(|_| !self.plugins_dir.join("cpu/libpjrt_cpu.so").is_file())?;
+        Some(packages.join("fastatomstruct_xla_cpu/libpjrt_cpu.so")).filter(|plugin| plugin.is_file())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Devices of other processes: the pod that the environment asks for, and what a worker of one does.
 use super::chip::without_chip;
-use super::platform::{PLATFORMS, Platform};
+use super::platform::{CPU, CPU_OF_SEVERAL, PLATFORMS, Platform};
 use crate::pod::{CALL, Client, Failure, Open, Pod, Spec, address, quoted, serve};
 use crate::{Error, Result, sys};
 use std::fs::File;
@@ -61,6 +61,7 @@ fn make(how: &Open, store: Arc<dyn KeyValueStore>) -> std::result::Result<(xlazy
     if let Some(why) = without_chip(platform) {
         return Err(failed(why));
     }
+    let platform = if how.workers > 1 && platform.name == CPU.name { &CPU_OF_SEVERAL } else { platform };
     let library = platform.library().map_err(said)?;
     for (name, value) in platform.environment {
         sys::set_env_default(name, value);

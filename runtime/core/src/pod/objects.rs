@@ -319,7 +319,8 @@ impl FarProgram {
         if let Some(&one) = parts.keys().find(alone).filter(|_| parts.len() > 1) {
             return Err(refused(format!(
                 "a program for devices of several workers: the CPU plugin of {} has no collectives between processes, so a mesh \
-                 must be of one worker's devices there. xlazy's own plugin has them (`scripts/cpu-plugin.sh` builds it)",
+                 must be of one worker's devices there. `xlazy plugins install cpu-multi`, on each worker's machine, builds one that \
+                 has them; then `%pod restart`",
                 pod.links[one].name
             )));
         }

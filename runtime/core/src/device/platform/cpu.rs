@@ -1,12 +1,13 @@
 //! XLA on the CPU, through a ready plugin or the one in `runtime/plugins/cpu`.
-use super::plugin::{Platform, bits, candidates};
+use super::plugin::{Platform, bits, candidates, plugin_dirs, var};
 use super::unfold::unfolded;
 use crate::Error;
+use std::path::PathBuf;
 use xlazy_pjrt::Value;
 
 pub static CPU: Platform = Platform {
     name: "CPU",
-    candidates: || candidates("XLAZY_CPU_PLUGIN", "cpu/libpjrt_cpu.so"),
+    candidates: of_one,
     options: || match std::env::var("XLAZY_CPU_DEVICES") {
         Ok(n) if !n.is_empty() => match n.parse() {
             Ok(count @ 1..) => Ok(vec![("cpu_device_count", Value::Int(count))]),
@@ -30,6 +31,21 @@ pub static CPU: Platform = Platform {
     no_client: "",
     remedy: "Run `xlazy plugins install cpu`, or set XLAZY_CPU_PLUGIN to the path of a libpjrt_cpu.so.",
 };
+
+/// For a process that is one of several: a ready plugin knows nothing of the others.
+pub static CPU_OF_SEVERAL: Platform = Platform { candidates: of_several, ..CPU };
+
+fn of_one() -> Vec<PathBuf> {
+    let mut all = candidates("XLAZY_CPU_PLUGIN", "cpu/libpjrt_cpu.so");
+    // What pip has put beside xlazy.
+    all.extend(var("XLAZY_CPU_PLUGIN_BESIDE"));
+    all
+}
+
+fn of_several() -> Vec<PathBuf> {
+    let own = plugin_dirs().into_iter().map(|d| d.join("cpu-multi/libpjrt_cpu.so"));
+    var("XLAZY_CPU_PLUGIN").into_iter().chain(own).chain(of_one()).collect()
+}
 
 /// Whether a program has `and` or `or` of integers, and integers cut to fewer bits: where one is computed of the other in one
 /// kernel, XLA's emitter of fusions follows a null pointer, and the process is gone.

@@ -7,7 +7,7 @@ mod unfold;
 
 use crate::{Error, Result};
 
-pub use cpu::CPU;
+pub use cpu::{CPU, CPU_OF_SEVERAL};
 pub use cuda::{CUDA, places as cuda_places};
 pub use plugin::Platform;
 pub use tpu::{NO_HARDWARE, TPU, places as tpu_places};

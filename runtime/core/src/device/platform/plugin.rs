@@ -6,6 +6,7 @@ use xlazy_mime::private;
 use xlazy_pjrt::Value;
 
 /// What tells one platform from another.
+#[derive(Clone, Copy)]
 pub struct Platform {
     /// As in `PJRT_DEVICE`.
     pub name: &'static str,
