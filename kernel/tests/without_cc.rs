@@ -3,7 +3,7 @@ mod eval_support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 
 /// A folder with that name for one test, and nothing in it.
 fn empty(name: &str) -> PathBuf {
@@ -26,6 +26,15 @@ fn eval(folder: &Path, cells: &[&str]) -> String {
 }
 
 fn eval_with(folder: &Path, cache: &Path, cells: &[&str]) -> String {
+    printed(&command(folder, cache, cells).current_dir(folder).output().unwrap())
+}
+
+fn printed(out: &Output) -> String {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+fn command(folder: &Path, cache: &Path, cells: &[&str]) -> Command {
     eval_support::build_runtime();
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
     let sysroot = PathBuf::from(String::from_utf8(sysroot).unwrap().trim());
@@ -34,9 +43,8 @@ fn eval_with(folder: &Path, cache: &Path, cells: &[&str]) -> String {
     let _ = std::os::unix::fs::symlink(sysroot.join("bin/rustc"), path.join("rustc"));
     let mut xlazy = Command::new(env!("CARGO_BIN_EXE_xlazy"));
     xlazy.arg("eval").args(cells).env("PATH", &path).env("XLAZY_CACHE", cache).env("TMPDIR", folder);
-    let out = xlazy.env_remove("CC").env_remove("XLAZY_HOME").current_dir(folder).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8(out.stdout).unwrap()
+    xlazy.env_remove("CC").env_remove("XLAZY_HOME");
+    xlazy
 }
 
 #[test]
@@ -55,6 +63,21 @@ fn where_nothing_can_be_kept() {
     assert_eq!(eval_with(&folder, Path::new("/proc/no/cache"), &["let x = 1.5;", "x * 2.0"]), "3.0\n");
     let linked = |e: fs::DirEntry| e.path().join("link").is_dir();
     assert!(fs::read_dir(&folder).unwrap().flatten().any(linked), "it was linked by something else");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// What links is made once, wherever the notebooks lie and however many of them are the first.
+#[test]
+fn the_first_notebooks_start_at_once_in_a_folder_that_cannot_be_written_to() {
+    let folder = empty("at-once");
+    let mut first = command(&folder, &folder.join("cache"), &["let x = 1.5;", "x * 2.0"]);
+    first.current_dir("/proc").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let all: Vec<Child> = (0..4).map(|_| first.spawn().unwrap()).collect();
+    for one in all {
+        assert_eq!(printed(&one.wait_with_output().unwrap()), "3.0\n");
+    }
+    let made: Vec<_> = fs::read_dir(folder.join("cache/link")).unwrap().flatten().map(|e| e.path()).collect();
+    assert!(made.len() == 1 && made[0].join("libc.so").is_file(), "{made:?}");
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -143,8 +143,8 @@ impl System {
             // The C library has in itself what it has no file for.
             symlink(beside.iter().find(|p| p.is_file()).unwrap_or(&self.libc), work.join(name))?;
         }
-        compile(rustc, NONSHARED, "nonshared", &["--crate-type=rlib", &emit("link", &work.join("libc_nonshared.a"))])?;
-        compile(rustc, START, "start", &["--crate-type=lib", &emit("obj", &work.join("start.o"))])?;
+        compile(rustc, work, NONSHARED, "nonshared", &["--crate-type=rlib", "--emit=link=libc_nonshared.a"])?;
+        compile(rustc, work, START, "start", &["--crate-type=lib", "--emit=obj=start.o"])?;
         let (libc, loader) = (self.libc.display(), self.loader.display());
         let nonshared = folder.join("libc_nonshared.a");
         let group = format!("GROUP ( \"{libc}\" \"{}\" AS_NEEDED ( \"{loader}\" ) )\n", nonshared.display());
@@ -173,14 +173,11 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-fn emit(what: &str, file: &Path) -> String {
-    format!("--emit={what}={}", file.display())
-}
-
-fn compile(rustc: &Path, source: &str, name: &str, options: &[&str]) -> Result<()> {
+/// In that folder: where it runs rustc leaves files for a moment, under the same names each time.
+fn compile(rustc: &Path, folder: &Path, source: &str, name: &str, options: &[&str]) -> Result<()> {
     let mut command = Command::new(rustc);
     command.args(["--edition=2024", "-Copt-level=2", "-Cpanic=abort", "-", "--crate-name", name]).args(options);
-    run_somewhere(&mut command, Path::new("/"));
+    command.current_dir(folder);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         std::io::Write::write_all(&mut stdin, source.as_bytes())?;
