@@ -39,9 +39,8 @@ impl Folder {
     pub fn new() -> std::result::Result<Folder, String> {
         let (place, variable) = place();
         let refused = |what: &str| trouble::with_advice(what, &place, variable);
-        if has_flag(&place, FsFlags::ST_NOEXEC) {
-            let what = "is mounted `noexec`, so that no compiled cell can be loaded from it: start the kernel with";
-            return Err(format!("{} {what} {variable} set to a folder on another disk", place.display()));
+        if let Some(why) = runs_nothing(&place, "cell", variable) {
+            return Err(why);
         }
         // Somebody may have deleted that one, too; why there can be none is said below.
         let _ = std::fs::create_dir_all(&place);
@@ -155,6 +154,14 @@ fn will_do(runtime_dir: &Path) -> bool {
     let closed = there.mode() & 0o077 == 0;
     let room = statvfs(runtime_dir).is_ok_and(|s| s.blocks_available() * s.fragment_size() >= ROOM);
     ours && closed && room && !has_flag(runtime_dir, FsFlags::ST_NOEXEC) && !has_flag(runtime_dir, FsFlags::ST_RDONLY)
+}
+
+/// Why what was compiled can neither be loaded nor run from a folder, and what to do.
+pub fn runs_nothing(folder: &Path, compiled: &str, variable: &str) -> Option<String> {
+    has_flag(folder, FsFlags::ST_NOEXEC).then(|| {
+        let what = format!("is mounted `noexec`, so that no compiled {compiled} can be loaded from it");
+        format!("{} {what}: start the kernel with {variable} set to a folder on another disk", folder.display())
+    })
 }
 
 fn has_flag(path: &Path, flag: FsFlags) -> bool {

@@ -81,6 +81,33 @@ fn the_first_notebooks_start_at_once_in_a_folder_that_cannot_be_written_to() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// The cache on a disk that is full, or from which nothing can be run.
+#[test]
+fn where_the_cache_is_on_such_a_disk() {
+    let trial = Command::new("unshare").args(["-rm", "sh", "-c", "mount -t tmpfs none /tmp"]).status();
+    if !trial.is_ok_and(|s| s.success()) {
+        return println!("skipped: this user may mount nothing");
+    }
+    let folder = empty("disk");
+    let cache = folder.join("cache");
+    fs::create_dir_all(&cache).unwrap();
+    let on_disk = |options: &str, cells: &[&str]| {
+        let inner = command(&folder, &cache, cells);
+        let script = format!("mount -t tmpfs -o {options} none \"$1\" && shift && PATH=$1 && shift && exec \"$@\"");
+        let mut outer = Command::new("unshare");
+        outer.args(["-rm", "sh", "-c", &script, "sh"]).arg(&cache).arg(folder.join("path"));
+        outer.arg(inner.get_program()).args(inner.get_args()).env_remove("CC").env_remove("XLAZY_HOME");
+        outer.env("XLAZY_CACHE", &cache).env("TMPDIR", &folder).current_dir(&folder).output().unwrap()
+    };
+    for options in ["size=8k", "noexec", "ro"] {
+        assert_eq!(printed(&on_disk(options, &["let x = 1.5;", "x * 2.0"])), "3.0\n", "{options}");
+    }
+    let refused = on_disk("noexec", &[":dep nothing = { path = \"nothing\" }"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("cache/deps is mounted `noexec`") && said.contains("XLAZY_CACHE"), "{said}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// A build script is a program, a procedural macro a library that rustc loads: both are linked for the machine itself.
 #[test]
 fn dependencies_with_build_scripts_and_procedural_macros() {

@@ -59,6 +59,13 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let runtime = matches.get_one::<PathBuf>("runtime").cloned();
     let runtime = runtime.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("runtime"));
     let runtime = std::path::absolute(&runtime).unwrap_or(runtime);
+    if !runtime.join("Cargo.toml").is_file() {
+        eprintln!(
+            "xlazy: there is no {}, so the project does not build here: xlazy came without its source; --runtime FOLDER, or the \
+             project's Cargo.toml, says where that is",
+            runtime.join("Cargo.toml").display()
+        );
+    }
     if let Err(e) = write(&folder, path, &runtime, &program) {
         return fail(&format!("{}: {e}", folder.display()));
     }

@@ -248,6 +248,8 @@ fn an_export_writes_over_its_own_and_nothing_else() {
     assert_eq!(main(), "fn main() {}");
     assert!(export(&["n.ipynb", "-o", "mine", "--force"]).0 && main().contains("let x = 1;"));
     assert!(export(&["n.ipynb", "-o", "mine"]).0, "it is its own now");
+    let (good, said) = export(&["n.ipynb", "-o", "mine", "--runtime", "gone"]);
+    assert!(good && said.contains("gone/Cargo.toml, so the project does not build here"), "{said}");
     // What cells read goes along; what cannot is told.
     std::fs::create_dir_all(folder.join("data")).unwrap();
     std::fs::write(folder.join("data/n.csv"), "1,2").unwrap();

@@ -8,6 +8,7 @@ use crate::engine::{Failure, sentence};
 use crate::eval::text::hash::short_hash;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
+use crate::folder::runs_nothing;
 use crate::trouble;
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -30,6 +31,9 @@ pub fn build(
     let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
     for folder in [base, &project, &project.join("built")] {
         private::folder(folder).map_err(io)?;
+    }
+    if let Some(why) = runs_nothing(base, "crate", "XLAZY_CACHE") {
+        return Err(sentence("DependencyError", why));
     }
     // Kernels of one folder take turns.
     let _turn = rooms::turn_in(&project, at_work).map_err(io)?;

@@ -4,7 +4,7 @@
 //! itself, so they are there and fit. What every program and library gets of its own, a first instruction and a few functions,
 //! rustc makes of `assets/link`. Only cargo needs a linker by name, for build scripts and procedural macros: a shell script that
 //! adds what `cc` would.
-use crate::folder::run_somewhere;
+use crate::folder::{run_somewhere, runs_nothing};
 use crate::home;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -87,22 +87,13 @@ fn without_cc(sysroot: &Path, exe: PathBuf) -> Result<Lld> {
     let made = |p: &Path| fs::metadata(p).and_then(|m| m.modified()).ok();
     hash.update(format!("{START}{NONSHARED}{SCRIPT}{system:?}{exe:?}{:?}", made(&rustc)));
     let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
-    // Who has no home, or may not write to it, has a temporary folder.
+    // Who has no home, or one that is full, or may not write to it or run what lies there, has a temporary folder.
     let temporary = std::env::temp_dir().join(format!("xlazy-{}", private::user()?));
-    let places = home::caches().into_iter().chain([temporary]).map(|folder| folder.join("link"));
-    let base = places.map(|base| private::folder(&base).map(|()| base)).reduce(|first, other| first.or(other));
-    let base = base.expect("a temporary folder is named at any rate")?;
-    let folder = base.join(name);
-    if !folder.is_dir() {
-        let work = private::temporary(&base, ".new-")?;
-        let done = system.fill(&work, &folder, &rustc, &exe).and_then(|()| match fs::rename(&work, &folder) {
-            // Another kernel was quicker, and made the same.
-            Err(_) if folder.is_dir() => Ok(()),
-            done => done,
-        });
-        let _ = fs::remove_dir_all(&work);
-        done?;
-    }
+    let in_cache = home::caches().map(|caches| system.made(&caches, &name, &rustc, &exe));
+    let folder = match in_cache {
+        Some(Ok(folder)) => folder,
+        _ => system.made(&temporary, &name, &rustc, &exe)?,
+    };
     let mut search = vec![folder.clone()];
     for library in [&system.libc, &system.libgcc] {
         search.extend(library.parent().map(Path::to_owned).filter(|d| !search.contains(d)));
@@ -134,6 +125,27 @@ impl System {
             libgcc: loaded("libgcc_s.so.1")?,
             loader: loaded("ld-linux-x86-64.so")?,
         })
+    }
+
+    /// The folder of that name among those of a place, made if it is not there.
+    fn made(&self, place: &Path, name: &str, rustc: &Path, lld: &Path) -> Result<PathBuf> {
+        let base = place.join("link");
+        private::folder(&base)?;
+        if let Some(why) = runs_nothing(&base, "program", "XLAZY_CACHE") {
+            return Err(Error::other(why));
+        }
+        let folder = base.join(name);
+        if !folder.is_dir() {
+            let work = private::temporary(&base, ".new-")?;
+            let done = self.fill(&work, &folder, rustc, lld).and_then(|()| match fs::rename(&work, &folder) {
+                // Another kernel was quicker, and made the same.
+                Err(_) if folder.is_dir() => Ok(()),
+                done => done,
+            });
+            let _ = fs::remove_dir_all(&work);
+            done?;
+        }
+        Ok(folder)
     }
 
     /// Makes what `folder` is to have, in another one.
