@@ -180,10 +180,12 @@ def main():
     library = sorted(p for p in (sysroot / TARGET / "lib").iterdir() if p.is_file())
     standard = [p for p in library if not re.match(r"librustc-.*_rt|libprofiler_builtins", p.name)]
     whole = sorted(p for p in (sysroot / "lib").iterdir() if p.is_file())
+    # By the second name a C compiler calls the linker, where there is one.
+    programs = [sysroot / name for name in ("bin/rustc", "bin/cargo", f"{TARGET}/bin/rust-lld", f"{TARGET}/bin/gcc-ld/ld.lld")]
     parts = {
         "xlazy-rust-llvm": [p for p in whole if "LLVM" in p.name],
         "xlazy-rust-driver": [p for p in whole if "LLVM" not in p.name],
-        "xlazy-rust": [sysroot / "bin/rustc", sysroot / "bin/cargo", sysroot / TARGET / "bin/rust-lld", *standard],
+        "xlazy-rust": [*programs, *standard],
     }
     others = [f"{name}=={rust}" for name in parts if name != "xlazy-rust"]
     for name, files in parts.items():

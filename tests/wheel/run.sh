@@ -73,6 +73,9 @@ bare "$new/bin/jupyter" kernelspec list | grep "xlazy *$new/share/jupyter/kernel
 [[ $(bare "$new/bin/xlazy" eval ':dep itoa = "1"' 'itoa::Buffer::new().format(42u8).len()' 2>/dev/null) == 2 ]] || fail ":dep fails"
 [[ $(bare "$new/bin/xlazy" eval ':dep serde_json = "1"' 'serde_json::json!([1, 2]).to_string().len()' 2>/dev/null) == 5 ]] ||
   fail ":dep serde_json, which has build scripts, fails"
+# Where a C compiler is, as on Colab, it links what cargo makes.
+[[ $(bare PATH="$new/bin:/usr/bin:/bin" XLAZY_CACHE="$home/with-cc" "$new/bin/xlazy" eval ':dep serde_json = "1"' \
+  'serde_json::json!([1, 2]).to_string().len()' 2>/dev/null) == 5 ]] || fail ":dep serde_json fails beside a C compiler"
 
 step "lessons and Python notebooks"
 bare "$new/bin/xlazy" lessons lessons >/dev/null
