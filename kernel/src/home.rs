@@ -1,5 +1,6 @@
 //! Where xlazy keeps what outlives a run: histories, output that was too much to show, caches.
 use std::path::PathBuf;
+use xlazy_mime::private;
 
 /// `XLAZY_HOME`, or the folder that install.sh fills.
 pub fn home() -> Option<PathBuf> {
@@ -42,21 +43,28 @@ pub fn caches() -> Option<PathBuf> {
         .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))
 }
 
+/// The folder for what has to be kept somewhere, where that one is not there, is full, or programs in it cannot be run.
+pub fn temporary() -> std::io::Result<PathBuf> {
+    Ok(std::env::temp_dir().join(format!("xlazy-{}", private::user()?)))
+}
+
 /// What is kept for later and can be had again: compiled cells and programs, dependencies, fetched headers. What else lies in that
 /// folder stays.
 pub fn clear_caches() -> std::io::Result<Vec<PathBuf>> {
     let mut gone = Vec::new();
-    for folder in caches()
-        .into_iter()
-        .flat_map(|c| ["cells", "programs", "deps", "cargo", "link", "cpu-plugin", "wheels"].map(|f| c.join(f)))
-    {
-        if folder.is_dir() {
-            std::fs::remove_dir_all(&folder)?;
-            gone.push(folder);
+    // Somebody else may have made a folder of that name.
+    let temporary = temporary().ok().filter(|folder| private::safe_folder(folder).is_ok());
+    for cache in caches().into_iter().chain(temporary) {
+        for name in ["cells", "programs", "deps", "cargo", "link", "cpu-plugin", "wheels"] {
+            let folder = cache.join(name);
+            if folder.is_dir() {
+                std::fs::remove_dir_all(&folder)?;
+                gone.push(folder);
+            }
         }
+        // With whatever else is in it, it stays.
+        let _ = std::fs::remove_dir(cache);
     }
-    // With whatever else is in it, it stays.
-    let _ = caches().map(std::fs::remove_dir);
     Ok(gone)
 }
 

@@ -62,7 +62,13 @@ fn where_nothing_can_be_kept() {
     let folder = empty("unkept");
     assert_eq!(eval_with(&folder, Path::new("/proc/no/cache"), &["let x = 1.5;", "x * 2.0"]), "3.0\n");
     let linked = |e: fs::DirEntry| e.path().join("link").is_dir();
-    assert!(fs::read_dir(&folder).unwrap().flatten().any(linked), "it was linked by something else");
+    let is_linked = || fs::read_dir(&folder).unwrap().flatten().any(linked);
+    assert!(is_linked(), "it was linked by something else");
+    let mut uninstall = Command::new(env!("CARGO_BIN_EXE_xlazy"));
+    uninstall.args(["uninstall", "--cache", "--prefix"]).arg(folder.join("prefix")).env("TMPDIR", &folder);
+    uninstall.env("XLAZY_CACHE", "/proc/no/cache").env("PATH", folder.join("path"));
+    let said = printed(&uninstall.output().unwrap());
+    assert!(said.contains("/link") && !is_linked(), "{said}");
     fs::remove_dir_all(folder).unwrap();
 }
 

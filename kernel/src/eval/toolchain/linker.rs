@@ -88,11 +88,10 @@ fn without_cc(sysroot: &Path, exe: PathBuf) -> Result<Lld> {
     hash.update(format!("{START}{NONSHARED}{SCRIPT}{system:?}{exe:?}{:?}", made(&rustc)));
     let name: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
     // Who has no home, or one that is full, or may not write to it or run what lies there, has a temporary folder.
-    let temporary = std::env::temp_dir().join(format!("xlazy-{}", private::user()?));
     let in_cache = home::caches().map(|caches| system.made(&caches, &name, &rustc, &exe));
     let folder = match in_cache {
         Some(Ok(folder)) => folder,
-        _ => system.made(&temporary, &name, &rustc, &exe)?,
+        _ => system.made(&home::temporary()?, &name, &rustc, &exe)?,
     };
     let mut search = vec![folder.clone()];
     for library in [&system.libc, &system.libgcc] {
