@@ -89,6 +89,12 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     };
     // The working directory is about to change.
     let output = output.map(|p| std::path::absolute(&p).unwrap_or(p));
+    // Before the cells run, which may take hours.
+    if let Some(output) = &output
+        && let Err(e) = whole::Unfinished::create(output)
+    {
+        return fail(&format!("{} cannot be written: {e}", output.display()));
+    }
     let text = match xlazy_mime::regular::read_to_string(path) {
         Ok(text) => text,
         Err(e) => return fail(&format!("{} could not be read: {e}", path.display())),

@@ -225,6 +225,26 @@ fn the_doctor_runs_a_cell() {
 }
 
 #[test]
+fn an_output_that_cannot_be_written_is_told_before_anything_runs() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unwritten-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let cell = r#"{"cell_type": "code", "source": "println!(\"runs\")", "metadata": {}, "outputs": [], "execution_count": null}"#;
+    let notebook = format!(r#"{{"nbformat": 4, "nbformat_minor": 5, "metadata": {{}}, "cells": [{cell}]}}"#);
+    std::fs::write(folder.join("n.ipynb"), notebook).unwrap();
+    for output in ["/proc/n.html", "nowhere/n.ipynb"] {
+        let done = Command::new(env!("CARGO_BIN_EXE_xlazy"))
+            .args(["run", "n.ipynb", "-o", output])
+            .current_dir(&folder)
+            .output()
+            .expect("xlazy runs");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && said.contains(&format!("{output} cannot be written: ")), "{said}");
+        assert!(!said.contains("[1/1]") && !String::from_utf8_lossy(&done.stdout).contains("runs"), "{said}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn an_export_writes_over_its_own_and_nothing_else() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("export-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("mine/src")).unwrap();
