@@ -27,13 +27,12 @@ impl Unrolled {
             let by_steps = *cause == Cause::UnendedSteps;
             let instead = optimizer.as_ref().map_or(String::new(), |o| format!(", or {},", steps(o)));
             return format!(
-                "{}, {} each, are one program, since nothing ends them: the {} at {} does{}, with all that is pending. \
+                "{}, {} each, are one program, since nothing ends them: the {} at {} does from now on, with all that is pending. \
                  `sync()` at the end of each round{} compiles one round, which serves {}.",
                 count(*rounds, "round"),
                 count(*ops, "op"),
                 if by_steps { "step" } else { "read" },
                 location(at),
-                if by_steps { ", whenever they are many" } else { " from now on" },
                 instead,
                 match grows {
                     Some([first, last]) => format!(

@@ -58,8 +58,11 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
         };
         (ops + &behind, fix)
     } else {
-        let fix = match e.new.cause {
-            Cause::UnendedSteps => {
+        let fix = match (e.new.cause, e.old.cause) {
+            (Cause::UnendedSteps, Cause::UnendedSteps) => {
+                "the step ends each round, since nothing else does, and this is one round by itself: expected once"
+            }
+            (Cause::UnendedSteps, _) => {
                 "the step runs what many rounds have left pending, since nothing else does: expected once"
             }
             _ => "the read ends each round, since nothing else does, and this is one round by itself: expected once",

@@ -39,8 +39,8 @@ fn conditions_are_followed_to_the_callers() {
     read("facts-3", "L;1:10-1:11,1:12-5:2;for G;2:8-2:14,2:15-4:6;then;c;coin C;3:9-3:18;helper;in");
     let op = at("facts-2", 2, 15);
     let f = function(&op).unwrap();
-    assert_eq!((f.name.as_str(), f.of, f.closure, f.to), ("helper", None, false, at("facts-2", 3, 2)));
-    assert_eq!(calls("helper"), [at("facts-3", 3, 9)]);
+    assert_eq!((f.name.as_str(), &f.of, f.closure, &f.to), ("helper", &None, false, &at("facts-2", 3, 2)));
+    assert_eq!(calls(&f), [at("facts-3", 3, 9)]);
     let near = guards(&op);
     assert_eq!((near.len(), near[0].names.as_slice(), near[0].rounds.len()), (1, &["deep".to_owned()][..], 0));
     let all = guards_deep(&op);
@@ -52,6 +52,17 @@ fn conditions_are_followed_to_the_callers() {
     // A function that calls itself is followed once.
     read("facts-4", "F;1:1-9:2;again;;f C;3:9-3:18;again;in G;2:8-2:14,2:15-4:6;then;;a");
     assert_eq!(guards_deep(&at("facts-4", 3, 9)).len(), 2);
+}
+
+#[test]
+fn a_call_is_of_the_function_of_its_own_cell_or_of_the_latest_before_it() {
+    read("facts-10", "F;1:1-3:2;made;;f C;5:1-5:9;made;out");
+    read("facts-11", "C;1:1-1:9;made;out");
+    read("facts-12", "F;1:1-3:2;made;;f C;5:1-5:9;made;out");
+    read("facts-13", "C;1:1-1:9;made;out");
+    let of = |file| calls(&function(&at(file, 2, 1)).unwrap());
+    assert_eq!(of("facts-10"), [at("facts-11", 1, 1), at("facts-10", 5, 1)]);
+    assert_eq!(of("facts-12"), [at("facts-13", 1, 1), at("facts-12", 5, 1)]);
 }
 
 #[test]
