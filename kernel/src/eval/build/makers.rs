@@ -34,7 +34,9 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
         None => match defs.value_named(path).and_then(|(_, item)| parsed(item.text())) {
             Some(Item::Struct(_)) => true,
             Some(Item::Fn(f)) if f.sig.asyncness.is_none() => makes(&f.block, "", defs, depth),
-            _ => false,
+            Some(_) => false,
+            // `channel` by itself is as `std::sync::mpsc::channel`.
+            None => defs.uses.iter().any(|u| u.binds == path && u.is_of_std()),
         },
     }
 }
@@ -70,10 +72,12 @@ fn method(item: &Item, of: &str, name: &str, defs: &Definitions, depth: usize) -
                     _ => false,
                 })
         }
-        Item::Struct(s) if name == "default" && s.ident == of => {
+        Item::Struct(syn::ItemStruct { ident, attrs, .. }) | Item::Enum(syn::ItemEnum { ident, attrs, .. })
+            if name == "default" && ident == of =>
+        {
             let words =
                 |a: &syn::Attribute| a.path().is_ident("derive") && quote::quote!(#a).to_string().contains("Default");
-            s.attrs.iter().any(words)
+            attrs.iter().any(words)
         }
         _ => false,
     }

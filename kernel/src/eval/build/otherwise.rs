@@ -27,9 +27,7 @@ fn written_again(cell: &CellText, open: &Open) -> String {
 /// Leaves open what waits for a later cell in truth: what the cell calls so is what everybody calls so, what the notebook's own
 /// functions make is all that they do, and what earlier cells' variables say is known.
 pub(super) fn leave_open(variables: &mut [Variable], defs: &Definitions, declared: &Declared) {
-    let imported = |u: &Use, name: &str| {
-        u.binds == name && !["use std::", "use ::std::", "use core::"].iter().any(|p| u.text.starts_with(p))
-    };
+    let imported = |u: &Use, name: &str| u.binds == name && !u.is_of_std();
     let elsewhere = |name: &String| {
         defs.items().any(|(_, i)| i.names.contains(name)) || defs.uses.iter().any(|u| imported(u, name))
     };

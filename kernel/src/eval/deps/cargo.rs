@@ -203,7 +203,10 @@ impl Cargo<'_> {
             stages.iter().map(|s| format!("--extern={}={}", s.crate_name, s.library.display())).collect();
         let direct: Vec<&Direct> = resolved.iter().flat_map(|r| &r.direct).collect();
         for direct in &direct {
-            let files = made(&|a| a.package_id == direct.package && is_lib(a))?;
+            let of = |a: &Artifact| a.package_id == direct.package && is_lib(a);
+            // What macros and build scripts run with is compiled for them, perhaps with fewer features.
+            let for_cells = made(&|a| of(a) && files(a).iter().any(|f| f.starts_with(&inner)));
+            let files = for_cells.or_else(|| made(&of))?;
             let file = files.iter().find(|f| f.extension().is_some_and(|e| e == "rlib" || e == "so"))?;
             options.push(format!("--extern={}={}", direct.name, file.display()));
         }

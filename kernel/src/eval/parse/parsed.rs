@@ -21,6 +21,11 @@ pub struct Use {
 }
 
 impl Use {
+    /// Whether what it imports is the standard library's.
+    pub fn is_of_std(&self) -> bool {
+        ["use std::", "use ::std::", "use core::"].iter().any(|p| self.text.starts_with(p))
+    }
+
     /// Whether it takes the place of this item, or the item its.
     pub fn meets(&self, item: &Item) -> bool {
         self.space.meets(item.space) && item.names.contains(&self.binds)
