@@ -75,6 +75,12 @@ impl<'a> Walk<'a> {
         i
     }
 
+    /// Whether one of these attributes is `#[test]`, or `#[tokio::test]`.
+    fn is_test(&self, mut attributes: Range<usize>) -> bool {
+        let in_brackets = |i: usize| self.tokens.get(i).is_some_and(|t| t.kind == Kind::Open('['));
+        attributes.any(|i| i > 0 && self.word(i) == "test" && (in_brackets(i - 1) || self.is_punct(i - 1, ':')))
+    }
+
     /// Behind who may see it; and what `pub` takes the place of, if it does not say so already.
     fn after_visibility(&self, i: usize) -> (usize, Option<Range<usize>>) {
         let start = self.tokens.get(i).map_or(self.text.len(), |t| t.range.start);
@@ -118,7 +124,10 @@ impl<'a> Walk<'a> {
                         word => (word.to_owned(), name),
                     };
                     name = end_of_name;
-                    self.declared.push(Declared { name: written, publish });
+                    // A test is not there in a program, and macros that make tests take no `pub`.
+                    if !self.is_test(at..start) {
+                        self.declared.push(Declared { name: written, publish });
+                    }
                     // A value or an alias goes on to the semicolon, whatever braces are in it.
                     let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
                     let mut i = self.after_generics(name + 1);
@@ -213,6 +222,11 @@ mod tests {
         assert_eq!(published("fn [<get_ name>]() {}"), "pub fn [<get_ name>]() {}");
         assert_eq!(items("fn [<get_ name>]() {}")[0].name, "get_name");
         assert!(!begins_an_item("if a { b() } else { c() }"));
+        assert_eq!(
+            published("#[test] fn f(a: u8) {} #[cfg(not(test))] fn g() {}"),
+            "#[test] fn f(a: u8) {} #[cfg(not(test))] pub fn g() {}"
+        );
+        assert!(!begins_an_item("#[tokio::test] async fn f() {}"));
         assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
     }
 }
