@@ -1,10 +1,11 @@
 //! A value was read before the step's barrier, which runs a part of the step as a program of its own.
 use super::claim::{Claim, Fix};
+use super::keep::{SYNC, end};
 use crate::insight::evidence::Evidence;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference};
 use xlazy_core::run::Cause;
-use xlazy_core::text::{location, move_behind};
+use xlazy_core::text::{insert_before, location, move_behind};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -66,6 +67,15 @@ fn fix(new: &Record, old: &Record, shared: usize) -> Fix {
              move costs {ops} each time"
         )
         .into();
+    }
+    // No barrier of the code's: a line that ends rounds since nothing else does.
+    if old.cause.ends_rounds() {
+        let fix = format!(
+            "nothing ends the round before it is read: end each with {}, then the value is there already{left}; compiled once, the read \
+             costs {ops} each time",
+            end(old)
+        );
+        return Fix::from(fix).code(insert_before(new.site, SYNC));
     }
     if shared < new.steps.len() {
         return format!(

@@ -21,6 +21,14 @@ pub(super) fn once(new: &Record, which: &str) -> String {
     if new.room.full { stay } else { format!("compiled once, and {stay}") }
 }
 
+/// What ends a round of this program.
+pub(super) fn end(new: &Record) -> String {
+    match new.optimizer() {
+        Some(optimizer) => format!("`sync()`, or step with `optimizer_step(&mut {optimizer})`"),
+        None => "`sync()`".into(),
+    }
+}
+
 /// What only some steps need is done in all of them.
 pub(super) fn mask(new: &Record) -> String {
     format!("mask what is too much (`{}`)", ours(new, "where_", "where"))

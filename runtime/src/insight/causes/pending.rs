@@ -1,6 +1,6 @@
 //! What was left pending runs here: rounds without a barrier, or what another line has set up.
 use super::claim::{Claim, Fix};
-use super::keep::SYNC;
+use super::keep::{SYNC, end};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
@@ -37,6 +37,11 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
     }
     // Behind a read that ran one round, too, what differs is between two rounds.
     if [e.new, e.old].iter().all(|r| r.cause == Cause::UnendedRounds && earlier(r) == 0) {
+        return None;
+    }
+    // Another model's step, in the same function.
+    let mut lasting = e.new.leaves.iter().filter(|l| l.lasts()).peekable();
+    if lasting.peek().is_some() && !lasting.any(|l| e.old.has(l)) {
         return None;
     }
     let first = !e.known.iter().any(|r| r.cause.ends_rounds() && here(r));
@@ -364,13 +369,6 @@ fn once_ended(new: &Record, old: &Record) -> String {
 
 fn one_for_all(new: &Record, old: &Record) -> String {
     other_sizes(new, old).map_or_else(|| ONE.to_owned(), |(step, types)| each_size(new, step, &types))
-}
-
-fn end(new: &Record) -> String {
-    match new.optimizer() {
-        Some(optimizer) => format!("`sync()`, or step with `optimizer_step(&mut {optimizer})`"),
-        None => "`sync()`".into(),
-    }
 }
 
 /// Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.

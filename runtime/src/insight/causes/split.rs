@@ -13,7 +13,8 @@ const LOOKED_AT: usize = 64;
 
 /// The step of which a barrier's program is a part, if it is that, and what is left of it is not the barrier's own.
 pub(super) fn step_of(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
-    if new.is_read() || !new.roots.iter().any(|&i| new.derived(i).is_some()) {
+    // What ends rounds by itself is no barrier that somebody has put in the middle.
+    if new.is_read() || new.cause.ends_rounds() || !new.roots.iter().any(|&i| new.derived(i).is_some()) {
         return None;
     }
     let larger = |r: &&Arc<Record>| !r.is_read() && !same_place(r.site, new.site) && r.steps.len() > new.steps.len();
@@ -28,6 +29,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
     match same_line(e.new.site, e.old.site) {
         true => rest(e),
+        false if e.new.cause.ends_rounds() => None,
         false => middle(e),
     }
 }
