@@ -1,6 +1,7 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
 use super::apart;
 use super::change::Change;
+use super::functions;
 use super::instead::{ANSWER, IN_RUST, rewritten};
 use super::named;
 use super::numbers::is_number;
@@ -38,12 +39,15 @@ const FLOATS: [&str; 22] = [
 ];
 
 /// What stands for something that is taken apart otherwise, or for a dictionary.
-pub(super) fn in_other_words(error: &Diagnostic, texts: &Texts) -> Option<(String, Change)> {
+pub(super) fn in_other_words(error: &Diagnostic, texts: &Texts, ours: &Ours) -> Option<(String, Change)> {
     let said = |begin: &str, change: Change| (format!("{begin}`{}`", change.code), change);
     let apart = apart::told(error, texts).filter(|_| matches!(&*error.code, "E0308" | "E0529"));
-    apart
-        .map(|change| said(ANSWER, change))
-        .or_else(|| named::told(error, texts).map(|(text, at, code)| said(IN_RUST, Change::new(text, at, code))))
+    apart.map(|change| said(ANSWER, change)).or_else(|| {
+        let (text, groups) = named::told(error, texts, ours)?;
+        let note = groups.note();
+        let (said, change) = said(IN_RUST, Change::new(text, groups.at, groups.code));
+        Some((said + &note, change))
+    })
 }
 
 /// The line of the user's where an error is.
@@ -135,12 +139,12 @@ pub(super) fn of_another_library(
                 .to_owned()
         }
         ("E0423" | "E0425" | "", [name, ..])
-            if let Some(help) = python::told(name, &text.text, at.start, &|value| rewritten(value, ours)) =>
+            if let Some(help) = functions::told(name, &text.text, at.start, &|value| rewritten(value, ours)) =>
         {
             help
         }
         ("E0599", ["format", ..]) | ("E0369", _) if let Some(help) = python::old_format(&text.text, at.start) => help,
-        ("E0599", [name, ty, ..]) if let Some(help) = python::method(name, ty) => help,
+        ("E0599", [name, ty, ..]) if let Some(help) = functions::method(name, ty) => help,
         ("E0369", [of, to, ..]) if is_list(of) || is_list(to) => {
             match error.message.starts_with("cannot add") && is_list(of) && is_list(to) {
                 true => format!("{IN_RUST}`[&v[..], &w[..]].concat()` joins two lists; `tensor(v)` computes with their numbers"),

@@ -2,7 +2,7 @@
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::named;
 use super::signatures::Ours;
-use super::words::{Words, around, own_name, receiver, unquoted};
+use super::words::{Words, around, receiver, unquoted};
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -21,12 +21,16 @@ pub(super) fn of_python(
     let (line, in_line) = around(text, at.clone())?;
     let answer = |code: &str| format!("{IN_RUST}`{code}`");
     let change = |(at, code): (Range<usize>, String)| (answer(&code), Some((at, code)));
+    let groups = || match named::groups(text, at.start, ours) {
+        Some(all) => Some((answer(&all.code) + &all.note(), Some((all.at, all.code)))),
+        None => Some((named::groups_in_a_list(text, at.start, ours)?, None)),
+    };
     if error.message.starts_with("prefix `f` is unknown") || error.message.starts_with("prefix `F` is unknown") {
         return formatted(text, at.start, &here).map(change);
     }
     if error.message.starts_with("character literal may only contain one codepoint") {
-        if let Some(groups) = named::groups(text, at.start) {
-            return Some(change(groups));
+        if let Some(groups) = groups() {
+            return Some(groups);
         }
         let first = at.start - in_line.start;
         let found = in_double_quotes(line, in_line.start, ours)?;
@@ -40,7 +44,7 @@ pub(super) fn of_python(
         let note = "; a tensor is lent, and other arguments have types such as `f64` and `usize`";
         return function(line, behind, &here).map(|code| (answer(&code) + note, None));
     }
-    named::groups(text, at.start).or_else(|| dictionary(text, at.start)).map(change)
+    groups().or_else(|| dictionary(text, at.start).map(change))
 }
 
 /// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.
@@ -172,126 +176,6 @@ fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, 
     Some((format + rest, values))
 }
 
-/// Python's own functions: what is written for them, by how many arguments they are given, where `a` and `b` stand for these, and
-/// `x` for the first as what something is called of.
-const FUNCTIONS: &[(&str, usize, &str)] = &[
-    ("int", 1, "`{x} as i64` of a number, `{x}.parse::<i64>()` of a text"),
-    ("float", 1, "`{x} as f64` of a number, `{x}.parse::<f64>()` of a text"),
-    ("bool", 1, "`{x} != 0` of a number, `!{x}.is_empty()` of a list or a text"),
-    ("str", 1, "`{x}.to_string()`"),
-    ("repr", 1, "`format!(\"{:?}\", {a})`"),
-    ("abs", 1, "`{x}.abs()`"),
-    ("round", 1, "`{x}.round()`"),
-    ("round", 2, "`format!(\"{:.{b}}\", {a})` as a text, `({x} * 1e{b}).round() / 1e{b}` as a number"),
-    ("pow", 2, "`{x}.pow({b})` of a whole number, `{x}.powi({b})` of another one"),
-    ("divmod", 2, "`({x} / {b}, {x} % {b})` of whole numbers"),
-    ("max", 1, "`{x}.iter().max()` of whole numbers, `{x}.iter().copied().fold(f64::MIN, f64::max)` of others"),
-    ("min", 1, "`{x}.iter().min()` of whole numbers, `{x}.iter().copied().fold(f64::MAX, f64::min)` of others"),
-    ("max", 2, "`{x}.max({b})`"),
-    ("min", 2, "`{x}.min({b})`"),
-    (
-        "sum",
-        1,
-        "`{x}.iter().sum::<f64>()`, with the type of its numbers, `{x}.into_iter().reduce(|a, b| a + b).unwrap()` of tensors",
-    ),
-    ("any", 1, "`{x}.iter().any(|b| *b)`"),
-    ("all", 1, "`{x}.iter().all(|b| *b)`"),
-    ("len", 1, "`{x}.len()`"),
-    ("list", 1, "`Vec::from_iter({a})`, `Vec::from_iter({x}.chars())` of a text"),
-    (
-        "set",
-        1,
-        "`{x}.iter().cloned().collect::<std::collections::HashSet<_>>()`, `{x}.chars().collect::<std::collections::HashSet<_>>()` \
-         of a text",
-    ),
-    (
-        "sorted",
-        1,
-        "`{ let mut all = Vec::from_iter({a}.clone()); all.sort(); all }`, `{ let mut all = Vec::from_iter({a}.clone()); \
-         all.sort_by(f64::total_cmp); all }` of floats, `{ let mut all = Vec::from_iter({x}.chars()); all.sort(); all }` of a text",
-    ),
-    ("enumerate", 1, "`{x}.iter().enumerate()`, without `.iter()` of what is an iterator already"),
-    ("iter", 1, "`{x}.iter()`"),
-    ("next", 1, "`{x}.next().unwrap()`"),
-    ("type", 1, "`std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
-    (
-        "isinstance",
-        2,
-        "of what type `{a}` is is known when a cell compiles, so that nothing asks: `?NAME` tells of a variable's",
-    ),
-    ("chr", 1, "`{x} as u8 as char`"),
-    ("ord", 1, "`{x} as u32` of a character"),
-    ("open", 1, "`std::fs::read_to_string({a})?` is all of its text"),
-];
-
-/// Python's modules, where something is called of one.
-const MODULES: &[(&str, &str)] = &[
-    ("time", "`let start = std::time::Instant::now();` and `start.elapsed()` measure; `%%time` tells of a whole cell"),
-    ("datetime", "`:dep chrono` brings dates and times of day"),
-    (
-        "random",
-        "`manual_seed(0)` seeds what tensors draw; `:dep fastrand` brings numbers by chance that are no tensors",
-    ),
-    ("os", "files are in `std::fs`, paths in `std::path::Path`, the environment's variables in `std::env`"),
-    ("pathlib", "paths are in `std::path::Path`, files in `std::fs`"),
-    ("sys", "what Python's `sys` has is in `std::env` and `std::process`"),
-    ("re", "`:dep regex` brings regular expressions"),
-    ("json", "`:dep serde_json` reads and writes JSON"),
-    ("pd", "`:dep polars` brings data frames; `data::read_csv` reads a table of numbers"),
-    ("itertools", "an iterator has it as a method (`.zip(…)`, `.chain(…)`, `.take(…)`); `:dep itertools` brings more"),
-    ("functools", "an iterator has it as a method: `.fold(…)`, `.reduce(…)`"),
-    ("collections", "`std::collections` has `HashMap`, `HashSet` and `VecDeque`"),
-];
-
-const TEXTS: &[&str] = &["str", "String"];
-const LISTS: &[&str] = &["Vec", "VecDeque", "["];
-const MAPS: &[&str] = &["HashMap", "BTreeMap"];
-const SETS: &[&str] = &["HashSet", "BTreeSet"];
-
-/// What texts, lists, maps and sets of Rust's have under other names than Python's.
-const METHODS: &[(&[&str], &str, &str)] = &[
-    (TEXTS, "strip", ".trim()"),
-    (TEXTS, "lstrip", ".trim_start()"),
-    (TEXTS, "rstrip", ".trim_end()"),
-    (TEXTS, "upper", ".to_uppercase()"),
-    (TEXTS, "lower", ".to_lowercase()"),
-    (TEXTS, "startswith", ".starts_with(…)"),
-    (TEXTS, "endswith", ".ends_with(…)"),
-    (TEXTS, "isdigit", ".chars().all(|c| c.is_ascii_digit())"),
-    (TEXTS, "splitlines", ".lines()"),
-    (TEXTS, "count", ".matches(…).count()"),
-    (LISTS, "index", ".iter().position(|e| *e == …)"),
-    (LISTS, "count", ".iter().filter(|e| **e == …).count()"),
-    (LISTS, "append", ".push(…)"),
-    (LISTS, "copy", ".clone()"),
-    (MAPS, "items", ".iter()"),
-    (MAPS, "copy", ".clone()"),
-    (SETS, "add", ".insert(…)"),
-    (SETS, "discard", ".remove(…)"),
-];
-
-/// What is written for Python's own functions and modules, where what stands at `at` is not there.
-///
-/// `here` says what a value is here.
-pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> String) -> Option<String> {
-    let words = Words::of(text);
-    let name_at = words.at(at).filter(|&i| words.word(i) == name)?;
-    if words.word(name_at + 1) == "." {
-        return Some(MODULES.iter().find(|(module, _)| *module == name)?.1.to_owned());
-    }
-    let arguments = words.arguments(name_at)?;
-    if name == "print" {
-        return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments, here)?));
-    }
-    let all = words.listed(arguments)?;
-    let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
-    let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
-    let said = with(said.to_string(), "x", &receiver(&all[0]));
-    let said = with(said, "b", all.get(1).map_or("", |b| b));
-    let said = with(said, "a", &all[0]);
-    Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })
-}
-
 /// `heat_map(x)`, which is a method of a plot's and takes a tensor.
 pub(super) fn heat_map(text: &str, at: usize) -> Option<String> {
     let words = Words::of(text);
@@ -314,16 +198,8 @@ pub(super) fn power_at(text: &str, at: usize) -> Option<Range<usize>> {
     Some(words.tokens[from].range.start..words.tokens[to - 1].range.end)
 }
 
-/// What a method of Python's is on one of Rust's own types.
-pub(super) fn method(name: &str, ty: &str) -> Option<String> {
-    let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
-    let short = if ty.starts_with('[') { "[" } else { own_name(ty)? };
-    let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
-    Some(format!("{IN_RUST}`{rust}`"))
-}
-
 /// `print("loss", loss.item())` as `println!`.
-fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String) -> Option<String> {
+pub(super) fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String) -> Option<String> {
     let (mut format, mut values) = (Vec::new(), Vec::new());
     for one in words.between_commas(arguments.start, arguments.end) {
         let (value, _) = words.part(one.start, one.end)?;
@@ -490,6 +366,7 @@ fn dictionary(text: &str, colon: usize) -> Option<(Range<usize>, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::functions;
     use super::*;
 
     #[test]
@@ -520,43 +397,18 @@ mod tests {
             ("print(\"at\", \"%5.2f of 100%%\" % loss)", "println!(\"at {:5.2} of 100%\", loss)"),
         ] {
             assert_eq!(
-                super::told("print", text, 0, &|value| value.replace("x.shape", "x.shape()")),
+                functions::told("print", text, 0, &|value| value.replace("x.shape", "x.shape()")),
                 Some(format!("in Rust: `{code}` (`{{:?}}` shows a list)")),
                 "{text}"
             );
         }
-        assert_eq!(super::told("print", "print(f\"{x}\")", 0, &str::to_owned), None);
+        assert_eq!(functions::told("print", "print(f\"{x}\")", 0, &str::to_owned), None);
         assert_eq!(told("f\"{a"), None);
         assert_eq!(told("f\"{a\""), None);
     }
 
     #[test]
-    fn what_python_has_of_its_own() {
-        for (name, text, said) in [
-            (
-                "int",
-                "let n = int(0.9 * k);",
-                Some("in Rust: `(0.9 * k) as i64` of a number, `(0.9 * k).parse::<i64>()` of a text"),
-            ),
-            (
-                "round",
-                "round(loss, 2)",
-                Some("in Rust: `format!(\"{:.2}\", loss)` as a text, `(loss * 1e2).round() / 1e2` as a number"),
-            ),
-            ("max", "max(a, b + 1)", Some("in Rust: `a.max(b + 1)`")),
-            ("abs", "abs(-3.0)", Some("in Rust: `(-3.0).abs()`")),
-            ("len", "len(v, w)", None),
-            ("re", "re.match(a, b)", Some("`:dep regex` brings regular expressions")),
-            ("re", "re + 1", None),
-        ] {
-            assert_eq!(told(name, text, text.find(name).unwrap(), &str::to_owned).as_deref(), said, "{text}");
-        }
-        assert_eq!(method("strip", "String").as_deref(), Some("in Rust: `.trim()`"));
-        assert_eq!(method("strip", "&'static str").as_deref(), Some("in Rust: `.trim()`"));
-        assert_eq!(method("upper", "xlazy::Tensor"), None);
-        assert_eq!(method("add", "&str"), None);
-        assert_eq!(method("add", "std::collections::HashSet<i32>").as_deref(), Some("in Rust: `.insert(…)`"));
-        assert_eq!(method("index", "[f64; 3]").as_deref(), Some("in Rust: `.iter().position(|e| *e == …)`"));
+    fn statements_powers_and_old_formats() {
         for (text, at, said) in [
             ("let s = \"%d: %s\" % (n, name);", "% (", "in Rust: `format!(\"{}: {}\", n, name)`"),
             ("let s = \"%s\" % (a + b).abs();", "% (", "in Rust: `format!(\"{}\", (a + b).abs())`"),

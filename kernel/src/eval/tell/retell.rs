@@ -117,7 +117,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let is_ours = |ty: &str| {
         (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| scan::follows(t, &[*k], ty)))
     };
-    if let Some((help, change)) = in_other_words(error, texts) {
+    if let Some((help, change)) = in_other_words(error, texts, &known.rustc.ours) {
         return Some(Retold { with_labels: false, change: Some(change), ..with_words(error, help) });
     }
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");

@@ -1,7 +1,7 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
 use super::literals::is_whole;
+use super::values::{alike, floats, is_dtype, is_number, plain};
 use super::words::{Words, compared, inside, listed, receiver, unquoted};
-use crate::eval::text::scan::Kind;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) static SIGNATURES: LazyLock<HashMap<&str, Vec<Torch>>> = LazyLock::ne
 });
 
 /// What torch takes where nothing is given, beside each name. Behind `*` all has to be named, and `*name` is any number.
-pub(super) struct Torch(Vec<(&'static str, Option<&'static str>)>);
+pub(super) struct Torch(pub(super) Vec<(&'static str, Option<&'static str>)>);
 
 /// What a call hands over.
 #[derive(Clone, Debug, Default)]
@@ -217,7 +217,7 @@ impl<'a> Ours<'a> {
     }
 
     /// A type as a cell can name it.
-    fn path(&self, ty: &str) -> String {
+    pub(super) fn path(&self, ty: &str) -> String {
         let found = self.lines().find(|(name, kind, _)| *name == ty && matches!(*kind, "struct" | "enum"));
         found.map_or(ty, |(.., full)| full).to_owned()
     }
@@ -416,15 +416,22 @@ impl<'a> Ours<'a> {
         Some((beside, code))
     }
 
+    /// The fields of a struct, with their types.
+    pub(super) fn fields(&self, ty: &str) -> Vec<(&str, &str)> {
+        let of_it = |full: &str| full.strip_prefix(ty).is_some_and(|rest| rest.starts_with("::"));
+        let all = self.lines().filter(|(_, kind, full)| *kind == "field" && of_it(full));
+        all.map(|(name, _, full)| (name, full.split_once(": ").map_or("", |(_, ty)| ty))).collect()
+    }
+
+    /// The struct of options that a type is made with.
+    pub(super) fn options_of(&self, ty: &str) -> Option<String> {
+        self.function(ty, "with")?.takes.pop().map(|(_, ty)| ty).filter(|ty| ty.ends_with("Options"))
+    }
+
     /// A struct of options with the fields that the call sets.
     fn options(&self, ty: &str, left: &mut Vec<Bound>) -> Option<String> {
-        let fields: Vec<(&str, &str)> = self
-            .lines()
-            .filter(|(_, kind, full)| *kind == "field" && full.starts_with(&format!("{ty}::")))
-            .map(|(name, _, full)| (name, full.split_once(": ").map_or("", |(_, ty)| ty)))
-            .collect();
         let mut set = Vec::new();
-        for (field, of) in fields {
+        for (field, of) in self.fields(ty) {
             let Some(at) = left.iter().position(|b| b.name == field && b.given.is_some()) else { continue };
             let one = left.remove(at);
             let value = one.given.as_deref()?;
@@ -440,7 +447,7 @@ impl<'a> Ours<'a> {
     }
 
     /// A value of Python's as a type of ours, where that is plain.
-    fn converted(&self, value: &str, ty: &str) -> Option<String> {
+    pub(super) fn converted(&self, value: &str, ty: &str) -> Option<String> {
         let value = plain(value);
         let (none, text) = (value == "None", unquoted(value));
         let list = (value.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(value));
@@ -508,6 +515,14 @@ impl<'a> Ours<'a> {
                 _ => None,
             },
             _ if ty.starts_with('[') => in_list(""),
+            // Of as many parts, each of its own type.
+            _ if ty.starts_with('(') && list.is_some() => {
+                let (values, types) = (Words::of(list?), Words::of(inside(ty)));
+                let (values, types) = (values.listed(0..values.len())?, types.listed(0..types.len())?);
+                let all = values.iter().zip(&types).map(|(value, ty)| self.converted(value, ty));
+                let all = all.collect::<Option<Vec<_>>>().filter(|all| all.len() == types.len())?;
+                Some(format!("({})", all.join(", ")))
+            }
             _ if ty.starts_with("&mut ") => {
                 bare.then(|| format!("&mut {}", value.trim_start_matches("&mut ").trim_start_matches('&')))
             }
@@ -542,49 +557,5 @@ impl<'a> Ours<'a> {
                 }
             }
         }
-    }
-}
-
-/// Whole numbers of a sum or product with a point, as floats have them: `1.0 / 3`.
-fn floats(value: &str) -> String {
-    let words = Words::of(value);
-    let arithmetic = (0..words.len()).all(|i| words.kind(i) == Some(Kind::Number) || "+-*/()".contains(words.word(i)));
-    let mut out = value.to_owned();
-    for i in (0..words.len()).rev().filter(|_| arithmetic) {
-        if words.kind(i) == Some(Kind::Number) && is_whole(words.word(i)) {
-            out.insert_str(words.tokens[i].range.end, ".0");
-        }
-    }
-    out
-}
-
-/// `F32`, which is no number.
-fn is_dtype(value: &str) -> bool {
-    let bits = value.trim_start_matches(char::is_uppercase);
-    value.starts_with("DType::") || bits.len() < value.len() && matches!(bits, "8" | "16" | "32" | "64" | "128")
-}
-
-fn is_number(value: &str) -> bool {
-    let value_of = value.trim_start_matches(['-', '+']);
-    let constant = ["f64::", "f32::", "std::f64::consts::", "std::f32::consts::"];
-    let constant = constant.iter().find_map(|c| value_of.strip_prefix(c)).is_some_and(|c| !c.contains(['(', '.']));
-    (constant || value_of.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
-        && !matches!(syn::parse_str::<syn::Expr>(value), Ok(syn::Expr::MethodCall(_) | syn::Expr::Binary(_)))
-}
-
-/// Whether two values of Python's read alike.
-fn alike(one: &str, other: &str) -> bool {
-    match (unquoted(one.trim()), unquoted(other.trim())) {
-        (None, None) => plain(one) == plain(other),
-        (one, other) => one == other,
-    }
-}
-
-/// A value without Python's words.
-fn plain(value: &str) -> &str {
-    match value.trim() {
-        "True" => "true",
-        "False" => "false",
-        other => other,
     }
 }
