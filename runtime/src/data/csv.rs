@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// A file of numbers separated by commas, `.gz` or plain, as one row-major vector with its rows and columns. A first line
-/// that is no numbers is taken for a heading; empty lines are skipped.
+/// that is no numbers is taken for a heading; empty lines are skipped. [`read_table`](super::read_table) reads texts, too.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -32,6 +32,43 @@ pub(super) fn text(path: &Path) -> std::result::Result<String, String> {
     Ok(text)
 }
 
+/// The fields of each line that has some, with the line's number: without the blanks around them, and as they are in double quotes.
+pub(super) fn rows(text: &str) -> Vec<(usize, Vec<String>)> {
+    let (mut out, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
+    let (mut line, mut begins, mut quoted, mut was_quoted) = (1, 1, false, false);
+    let mut all = text.chars().peekable();
+    loop {
+        let c = all.next();
+        match c {
+            Some('"') if quoted && all.peek() == Some(&'"') => field.extend(all.next()),
+            Some('"') if quoted => quoted = false,
+            Some('"') if field.trim().is_empty() => {
+                field.clear();
+                (quoted, was_quoted) = (true, true);
+            }
+            Some(',' | '\n') | None if !quoted || c.is_none() => {
+                let taken = std::mem::take(&mut field);
+                row.push(if was_quoted { taken } else { taken.trim().to_owned() });
+                was_quoted = false;
+                if c != Some(',') {
+                    let row = std::mem::take(&mut row);
+                    if row.len() > 1 || !row[0].is_empty() {
+                        out.push((begins, row));
+                    }
+                    begins = line + 1;
+                }
+            }
+            // Behind the quotes of a field nothing counts.
+            Some(c) if quoted || !was_quoted => field.push(c),
+            _ => {}
+        }
+        line += usize::from(c == Some('\n'));
+        if c.is_none() {
+            return out;
+        }
+    }
+}
+
 fn parse(text: &str) -> std::result::Result<(Vec<f32>, usize, usize), String> {
     let (mut values, mut rows, mut columns) = (Vec::new(), 0, 0);
     for (i, line) in text.lines().enumerate() {
@@ -48,7 +85,10 @@ fn parse(text: &str) -> std::result::Result<(Vec<f32>, usize, usize), String> {
         }
         match wrong {
             Some(_) if rows == 0 && before == values.len() => continue,
-            Some(field) => return Err(format!("line {}: `{}` is not a number", i + 1, field.trim())),
+            Some(field) => {
+                let what = format!("line {}: `{}` is not a number", i + 1, field.trim());
+                return Err(what + ": `data::read_table` reads columns of texts, too");
+            }
             None => {}
         }
         let n = values.len() - before;
@@ -70,7 +110,13 @@ mod tests {
         assert_eq!(parse("x, y\r\n1,-2e3\r\n\r\n"), Ok((vec![1.0, -2000.0], 1, 2)));
         assert_eq!(parse(""), Ok((vec![], 0, 0)));
         assert_eq!(parse("1,2\n3\n"), Err("line 2 has 1 fields, the lines before it 2".into()));
-        assert_eq!(parse("1,2\n3,x\n"), Err("line 2: `x` is not a number".into()));
-        assert_eq!(parse("1,x\n"), Err("line 1: `x` is not a number".into()));
+        assert_eq!(
+            parse("1,2\n3,x\n"),
+            Err("line 2: `x` is not a number: `data::read_table` reads columns of texts, too".into())
+        );
+        assert_eq!(
+            parse("1,x\n"),
+            Err("line 1: `x` is not a number: `data::read_table` reads columns of texts, too".into())
+        );
     }
 }

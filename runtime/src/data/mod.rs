@@ -22,7 +22,7 @@ pub use array::{Array, Failure};
 pub use csv::read_csv;
 pub use dataset::{ConcatDataset, Cut, Dataset, FakeData, Lengths, Subset, TensorDataset, random_split};
 pub use folder::ImageFolder;
-pub use lines::{Record, read_jsonl};
+pub use lines::{Record, read_jsonl, read_table};
 pub use loader::{Batches, DataLoader, DataLoaderOptions, MpDeviceLoader};
 pub use picture::Picture;
 pub use random::{below, uniform};
