@@ -141,7 +141,7 @@ fn most_bytes() -> u64 {
 }
 
 /// A file's identity: path, size and time of its last change.
-fn stamp(path: &Path) -> String {
+pub(super) fn stamp(path: &Path) -> String {
     let meta = std::fs::metadata(path).ok();
     let changed = meta.as_ref().and_then(|m| m.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     format!("{} {} {}\n", path.display(), meta.map_or(0, |m| m.len()), changed.unwrap_or_default().as_nanos())

@@ -27,6 +27,8 @@ use xlazy_mime::Var;
 /// Compiles cells, and keeps a compiler waiting for the next one.
 pub struct Compiler {
     pub install: Installation,
+    /// What the library was when the session began.
+    pub(super) library: String,
     pub folder: Folder,
     /// Where that is at the moment.
     pub(super) dir: PathBuf,
@@ -102,6 +104,7 @@ impl Compiler {
             left: Vec::new(),
             declares: BTreeSet::new(),
             opt_level: 0,
+            library: super::cache::stamp(&install.runtime_so),
             install,
             dir: folder.path(),
             folder,

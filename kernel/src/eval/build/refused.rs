@@ -1,4 +1,5 @@
 //! What a cell hears when it does not compile: rustc's words at the cell's lines, or what the machine refuses.
+use super::cache::stamp;
 use super::compiler::{Compiler, Scope, Timing};
 use super::replan::hidden_functions;
 use crate::engine::{Failure, Reply, sentence};
@@ -9,7 +10,7 @@ use crate::eval::tell::asked::Rustc;
 use crate::eval::tell::errors::explain;
 use crate::eval::tell::point::point_out;
 use crate::eval::tell::python::{divided, of_quotes};
-use crate::eval::tell::retell::Known;
+use crate::eval::tell::retold::Known;
 use crate::eval::tell::signatures::Ours;
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
@@ -117,6 +118,13 @@ impl Compiler {
             return Some(
                 self.toolchain(&format!("{rustc} is not the rustc that xlazy was built with: {}", error.message)),
             );
+        }
+        // Crates that do not fit the library: another one lies there by now.
+        let misfit = |e: &&Diagnostic| matches!(&*e.code, "E0460" | "E0461" | "E0462" | "E0463" | "E0786");
+        if errors.iter().any(|e| misfit(&e)) && stamp(&self.install.runtime_so) != self.library {
+            const UPDATED: &str = "xlazy was updated since this session began: restart the kernel. Variables, magics and cells that \
+                were compiled before go on working until then";
+            return Some(sentence("ToolchainError", UPDATED));
         }
         let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
         let refusal = text.lines().find(|l| self.folder.advice(l).is_some())?;
