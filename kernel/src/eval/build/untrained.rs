@@ -32,16 +32,57 @@ fn bare(ty: &str) -> &str {
 fn told(name: &str, made: &str, model: &str, modules: &BTreeSet<String>) -> Option<String> {
     let parts = depth::as_people_write(model, || parts(model))?;
     let holding = depth::as_people_write(made, || holding(made, modules));
-    let out: Vec<String> = holding.into_iter().filter(|f| !parts.contains(f)).map(|f| format!("`{f}`")).collect();
-    let (list, all) = (out.join(", "), parts.join(", "));
+    let out: Vec<(String, bool)> = holding.into_iter().filter(|(f, _)| !parts.contains(f)).collect();
+    let (all, list) = (parts.join(", "), out.iter().map(|(f, _)| format!("`{f}`")).collect::<Vec<_>>().join(", "));
     let dots = if all.is_empty() { "..".to_owned() } else { format!("{all}, ..") };
+    let eval = if out.iter().any(|(_, module)| *module) { ", and `eval()` does not reach it" } else { "" };
     (!out.is_empty()).then(|| {
         format!(
-            "`parts!({all})` of `{name}` leaves out {list}: what is in there is not trained, saved or moved with it; name it \
+            "`parts!({all})` of `{name}` leaves out {list}: what is in there is not trained, saved or moved with it{eval}; name it \
              there, or write `parts!({dots})` where that is meant"
         )
     })
 }
+
+/// Modules that have neither parameters nor anything that training changes: nothing is lost with them.
+pub const BARE: [&str; 36] = [
+    "ReLU",
+    "ReLU6",
+    "LeakyReLU",
+    "ELU",
+    "SELU",
+    "CELU",
+    "GELU",
+    "GLU",
+    "SiLU",
+    "Mish",
+    "Sigmoid",
+    "LogSigmoid",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "Hardshrink",
+    "Softshrink",
+    "Tanhshrink",
+    "Softplus",
+    "Softsign",
+    "Softmax",
+    "Softmin",
+    "LogSoftmax",
+    "Tanh",
+    "Threshold",
+    "Identity",
+    "Flatten",
+    "Unflatten",
+    "MaxPool1d",
+    "MaxPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AdaptiveAvgPool2d",
+    "CrossEntropyLoss",
+    "MSELoss",
+    "Upsample",
+];
 
 /// The names in an `impl`'s `parts!(…)`; nothing where it has none, or leaves the rest out by `..`.
 fn parts(model: &str) -> Option<Vec<String>> {
@@ -55,14 +96,17 @@ fn parts(model: &str) -> Option<Vec<String>> {
     (!tokens.contains("..")).then_some(names)
 }
 
-/// The fields of a struct that hold tensors or modules.
-fn holding(made: &str, modules: &BTreeSet<String>) -> Vec<String> {
-    struct Holds<'m>(&'m BTreeSet<String>, bool);
+/// The fields of a struct that hold tensors or modules, and whether it is a module.
+fn holding(made: &str, modules: &BTreeSet<String>) -> Vec<(String, bool)> {
+    struct Holds<'m>(&'m BTreeSet<String>, bool, bool);
     impl<'ast> Visit<'ast> for Holds<'_> {
         fn visit_path(&mut self, path: &'ast syn::Path) {
             let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
-            let own = names.last().is_some_and(|name| name == "Tensor" || self.0.contains(name));
-            self.1 |= own || names.len() > 1 && names.iter().any(|n| n == "nn" || n == "models");
+            let last = |is: &dyn Fn(&String) -> bool| names.last().is_some_and(is);
+            let ours = names.len() > 1 && names.iter().any(|n| n == "nn" || n == "models");
+            let module = last(&|name| self.0.contains(name)) || ours && !last(&|name| BARE.contains(&&**name));
+            self.1 |= module || last(&|name| name == "Tensor");
+            self.2 |= module;
             // What a function takes is no part of it.
             let function =
                 names.last().is_some_and(|name| matches!(&**name, "Fn" | "FnMut" | "FnOnce" | "PhantomData"));
@@ -73,16 +117,18 @@ fn holding(made: &str, modules: &BTreeSet<String>) -> Vec<String> {
         fn visit_type_bare_fn(&mut self, _: &'ast syn::TypeBareFn) {}
         fn visit_type_trait_object(&mut self, object: &'ast syn::TypeTraitObject) {
             let module = |b: &syn::TypeParamBound| matches!(b, syn::TypeParamBound::Trait(t) if t.path.segments.last().is_some_and(|s| s.ident == "Module"));
-            self.1 |= object.bounds.iter().any(module);
+            let module = object.bounds.iter().any(module);
+            self.1 |= module;
+            self.2 |= module;
         }
     }
     let Ok(item) = syn::parse_str::<syn::ItemStruct>(made) else { return vec![] };
     let holds = |field: &syn::Field| {
-        let mut holds = Holds(modules, false);
+        let mut holds = Holds(modules, false, false);
         holds.visit_type(&field.ty);
-        holds.1
+        holds.1.then_some(holds.2)
     };
-    item.fields.iter().filter(|f| holds(f)).filter_map(|f| Some(f.ident.as_ref()?.to_string())).collect()
+    item.fields.iter().filter_map(|f| Some((f.ident.as_ref()?.to_string(), holds(f)?))).collect()
 }
 
 #[cfg(test)]
@@ -94,8 +140,18 @@ mod tests {
         let modules = BTreeSet::from(["Block".to_owned()]);
         let made = "struct N<T> { a: nn::Linear, b: Vec<Block>, c: Option<Tensor>, d: usize, e: fn(&Tensor) -> Tensor, \
             f: Box<dyn Module>, g: Box<dyn Fn(&Tensor) -> Tensor>, h: T, i: xlazy::models::Gpt, j: std::marker::PhantomData<Tensor> }";
-        assert_eq!(holding(made, &modules), ["a", "b", "c", "f", "i"]);
-        assert_eq!(holding("struct N(Tensor);", &modules), Vec::<String>::new());
+        let fields = |made: &str| holding(made, &modules).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(fields(made), ["a", "b", "c", "f", "i"]);
+        assert_eq!(fields("struct N(Tensor);"), Vec::<String>::new());
+        let others = "struct N { a: nn::GELU, d: nn::Dropout, t: Tensor }";
+        assert_eq!(fields(others), ["d", "t"]);
+        let left = |parts: &str| told("N", others, &format!("impl Module for N {{ parts!({parts}); }}"), &modules);
+        assert!(
+            left("t")
+                .unwrap()
+                .contains("leaves out `d`: what is in there is not trained, saved or moved with it, and `eval()`")
+        );
+        assert!(left("d").unwrap().contains("moved with it; name it"));
         let said = |parts: &str| told("N", made, &format!("impl Module for N {{ parts!({parts}); }}"), &modules);
         assert_eq!(said("a, b, c, f, i"), None);
         assert_eq!(said("a, .."), None);
