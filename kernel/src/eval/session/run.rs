@@ -9,6 +9,7 @@ use crate::eval::build::compiler::{Scope, Timing};
 use crate::eval::build::refused;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::tell::errors::{self, run_failure};
+use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::rustc;
 use std::collections::{HashMap, HashSet};
@@ -169,7 +170,7 @@ impl Session {
                 names.takes.extend(effect.takes.iter().cloned());
                 names.fresh.extend(effect.fresh.iter().cloned());
             }
-            self.name_what_is_not_kept(&names, &ready, cell, &lost, &reply);
+            self.name_what_is_not_kept(&names, &ready, cell, &lost, &reply, events);
             self.name_what_is_as_before(&names, mode, cell, &mut reply, events);
             if reply != Reply::Ok {
                 let made = |n: &String| self.vars.iter().any(|v| v.name == *n && v.cell == mode.cell);
@@ -240,6 +241,7 @@ impl Session {
         cell: &CellText,
         lost: &[String],
         reply: &Reply,
+        events: &mut dyn FnMut(Event),
     ) {
         let waits = |n: &String| self.declared.get(n).is_some_and(Declaration::is_pending);
         for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n) && !waits(n)) {
@@ -250,6 +252,12 @@ impl Session {
                      for a closure `move |…|`)",
                     cell.label()
                 );
+                // What the cell itself has no use for was meant to be kept.
+                let idle =
+                    scan::tokens(&cell.text).iter().filter(|t| cell.text[t.range.clone()] == **name).count() == 1;
+                if idle && *reply == Reply::Ok {
+                    events(Event::Stream { stderr: true, text: format!("note: `{name}` {how}\n") });
+                }
                 self.gone.insert(name.clone(), how);
             } else if *reply != Reply::Ok && (!lost.contains(name) || ready.leaves.inside.contains(name)) {
                 self.gone.insert(name.clone(), early);
@@ -270,8 +278,10 @@ impl Session {
     ) {
         let before = |v: &&Var| names.binds.contains(&v.name) && v.cell != mode.cell && v.cell != 0;
         let notes = self.vars.iter().filter(before).map(|v| {
-            let (name, of) = (&v.name, v.cell);
-            format!("`{name}` is still what cell {of} left: {} ended before its `let {name}`", cell.label())
+            let name = &v.name;
+            // Others may have changed it since.
+            let of = self.declared.get(name).map_or(v.cell, |d| d.cell);
+            format!("`{name}` is still that of cell {of}: {} ended before its `let {name}`", cell.label())
         });
         match reply {
             Reply::Ok => {}
