@@ -65,10 +65,12 @@ pub(super) fn of_help(help: &str, error: &Diagnostic, texts: &Texts) -> Option<C
 pub(super) fn suggested(error: &Diagnostic, texts: &Texts) -> Option<Vec<Change>> {
     let change = |s: &Span| {
         let (text, at) = texts.source.user_place_of_change(s.start..s.end).filter(|_| s.ours)?;
-        Some(Change::new(text, at, s.replacement.clone()?))
+        // A reason is the user's to say.
+        Some(Change::new(text, at, s.replacement.clone()?.replace(".expect(\"REASON\")", ".unwrap()")))
     };
     // What is only called alike is not meant.
-    let guess = |c: &&Diagnostic| ["similar", "available field", "import"].iter().any(|w| c.message.contains(w));
+    const GUESSES: [&str; 4] = ["similar", "available field", "field of the same name", "import"];
+    let guess = |c: &&Diagnostic| GUESSES.iter().any(|w| c.message.contains(w));
     let new = |c: &Diagnostic| {
         let all = c.spans.iter().map(change).collect::<Option<Vec<Change>>>();
         all.filter(|new| new.iter().any(|change| change.code != ";"))

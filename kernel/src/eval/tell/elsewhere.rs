@@ -158,9 +158,10 @@ pub(super) fn of_another_library(
             as_number(text.text.get(at)?.rsplit_once(" as ")?.0, ty)
         }
         ("E0614", _) if let Some(help) = python::power(&text.text, at.start) => help,
-        ("E0609", [field, of, ..]) if of.contains("dyn Module") => format!(
-            "what stands in a list of layers is known as a module and nothing else: `.named_parameters()` has its `{field}`, and a layer \
-             in a field or a variable of its own has all that its type has"
+        ("E0609", [field, of, ..]) if of.contains("dyn ") && of.contains("Module") => format!(
+            "what is known as a module and nothing else has no fields: `for (name, p) in {}.named_parameters()` goes through what it \
+             has, with `name == \"{field}\"` for this; a layer in a field or a variable of its own has all that its type has",
+            field_of(&text.text, &at).unwrap_or("m".to_owned())
         ),
         ("E0277", [_, display, ..]) if *display == "std::fmt::Display" && !of_std(quoted[0]) => {
             "`display(&x)` shows anything that has a picture, a tree or `Debug`, and so does `x` at the end of a cell".to_owned()
@@ -235,10 +236,6 @@ pub(super) fn of_another_library(
         ("E0283", _) if let Some(method @ ("sum" | "product")) = untyped_method(error) => {
             format!("say of what type it is: `.{method}::<usize>()` of sizes, `.{method}::<f64>()` of numbers")
         }
-        ("E0277", [_, index, ..]) if error.message.starts_with("the type `[") && error.message.contains("]` cannot be indexed by ") => {
-            let sign = if index.starts_with('&') { "*" } else { "" };
-            format!("{IN_RUST}`v[{sign}i as usize]`: places in a list are `usize`")
-        }
         ("", _) if returns_several(&text.text[..at.end]) => "several values are a tuple: `return (a, b);`".to_owned(),
         ("E0277", _) if of_an_iterator(&error.message) => {
             "say what is collected: `.collect::<Vec<_>>()`".to_owned()
@@ -305,6 +302,12 @@ fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
         return Some(as_number(given, wanted));
     }
     let lends = if wanted == lent { "&" } else { "" };
+    // A list of numbers, or of such lists.
+    let inner = found.trim_start_matches(['&', '[']).replace("Vec<", "");
+    let inner = inner.split(['>', ']', ';']).next().unwrap_or_default();
+    if [tensor, lent].contains(&wanted) && is_list(found) && is_number(inner.trim_start_matches('[')) {
+        return Some(format!("{ANSWER}`{lends}tensor({given})`"));
+    }
     ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("{ANSWER}`{lends}tensor({given})`"))
 }
 
@@ -337,6 +340,13 @@ fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
     let name = words.at(at.start)?;
     let (receiver, _) = words.part(words.operand_before(name - 1)?, name - 1)?;
     Some(format!("{}.{}", receiver, &text[at.clone()]))
+}
+
+/// What a field is of.
+fn field_of(text: &str, at: &Range<usize>) -> Option<String> {
+    let words = Words::of(text);
+    let dot = words.at(at.start)?.checked_sub(1)?;
+    Some(words.part(words.operand_before(dot)?, dot)?.0)
 }
 
 /// Whether rustc says that something of the runtime's own is called.

@@ -2,7 +2,8 @@
 use super::change::{Change, suggested};
 use super::instead::{ANSWER, IN_RUST};
 use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
-use super::retell::{About, Known, Retold, place_of, retell};
+use super::retell::{place_of, retell};
+use super::retold::{About, Known, Retold};
 use super::texts::Texts;
 use super::torch;
 use crate::engine::Failure;
@@ -61,10 +62,18 @@ pub fn explain(errors: &[Diagnostic], source: &Arc<Source>, known: &Known) -> Ex
     let answered: BTreeSet<_> = answered
         .flat_map(|(text, at, behind)| [Some((text, at.start)), behind.then_some((text, at.end))].into_iter().flatten())
         .collect();
+    // Where a text that is no Rust has its answer, what rustc misses at the end of it follows from that.
+    let told_of_no_rust = all.iter().any(|(e, r)| e.code.is_empty() && answer(r).is_some());
+    let at_the_end = |e: &Diagnostic, r: &Option<Retold>| {
+        let last = stands_at(e).is_none_or(|(text, at)| text.text[at.start..].trim_end().len() <= 1);
+        e.code.is_empty() && told_of_no_rust && (last || r.as_ref().is_some_and(|r| r.about == About::End))
+    };
     let again = |e: &Diagnostic| place(e).is_some_and(|(text, at)| answered.contains(&(text, at.start)));
     let all: Vec<(&Diagnostic, Option<Retold>)> = all
         .into_iter()
-        .filter(|(e, r)| answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
+        .filter(|(e, r)| {
+            answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e) || at_the_end(e, r))
+        })
         .collect();
     let all = all.into_iter().map(|(e, retold)| (e.clone(), retold)).collect();
     Explained { all, source: source.clone(), sources: known.sources.clone() }

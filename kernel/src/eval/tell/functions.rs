@@ -1,5 +1,5 @@
 //! Python's own functions, modules and methods, and what is written for them in Rust.
-use super::instead::IN_RUST;
+use super::instead::{ANSWER, IN_RUST};
 use super::python::printed;
 use super::words::{Words, own_name, receiver};
 
@@ -45,11 +45,6 @@ const FUNCTIONS: &[(&str, usize, &str)] = &[
     ("iter", 1, "`{x}.iter()`"),
     ("next", 1, "`{x}.next().unwrap()`"),
     ("type", 1, "`std::any::type_name_of_val(&{a})`; `?NAME` tells of a variable's"),
-    (
-        "isinstance",
-        2,
-        "of what type `{a}` is is known when a cell compiles, so that nothing asks: `?NAME` tells of a variable's",
-    ),
     ("chr", 1, "`{x} as u8 as char`"),
     ("ord", 1, "`{x} as u32` of a character"),
     ("open", 1, "`std::fs::read_to_string({a})?` is all of its text"),
@@ -68,7 +63,11 @@ const MODULES: &[(&str, &str)] = &[
     ("sys", "what Python's `sys` has is in `std::env` and `std::process`"),
     ("re", "`:dep regex` brings regular expressions"),
     ("json", "`:dep serde_json` reads and writes JSON"),
-    ("pd", "`:dep polars` brings data frames; `data::read_csv` reads a table of numbers"),
+    (
+        "pd",
+        "`data::read_table` reads a table whose columns are texts and numbers, `r.text(\"city\")?` and `r.number(\"area\")?` of each \
+         row `r`, `data::read_csv` one of numbers; `:dep polars` brings data frames",
+    ),
     ("itertools", "an iterator has it as a method (`.zip(…)`, `.chain(…)`, `.take(…)`); `:dep itertools` brings more"),
     ("functools", "an iterator has it as a method: `.fold(…)`, `.reduce(…)`"),
     ("collections", "`std::collections` has `HashMap`, `HashSet` and `VecDeque`"),
@@ -115,6 +114,9 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
         return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments, here)?));
     }
     let all = words.listed(arguments)?;
+    if let ("isinstance", [of, ty]) = (name, &all[..]) {
+        return Some(is_one(of, ty));
+    }
     let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
     let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
     let said = with(said.to_string(), "x", &receiver(&all[0]));
@@ -129,6 +131,22 @@ pub(super) fn method(name: &str, ty: &str) -> Option<String> {
     let short = if ty.starts_with('[') { "[" } else { own_name(ty)? };
     let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
     Some(format!("{IN_RUST}`{rust}`"))
+}
+
+/// `isinstance(m, nn.Linear)`, also of several kinds: modules know which they are.
+fn is_one(of: &str, ty: &str) -> String {
+    let words = Words::of(ty);
+    let kinds = (0..words.len()).filter(|i| words.word(*i).starts_with(char::is_uppercase));
+    let is: Vec<String> = kinds.map(|i| format!("{}.is(\"{}\")", receiver(of), words.word(i))).collect();
+    match is.is_empty() {
+        false => format!(
+            "{ANSWER}`{}` (of a module; what else a variable is is known when a cell compiles)",
+            is.join(" || ")
+        ),
+        true => format!(
+            "of what type `{of}` is is known when a cell compiles, so that nothing asks: `?NAME` tells of a variable's"
+        ),
+    }
 }
 
 #[cfg(test)]

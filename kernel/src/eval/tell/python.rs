@@ -1,5 +1,6 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
+use super::literals::is_rust;
 use super::named;
 use super::signatures::Ours;
 use super::words::{Words, around, receiver, unquoted};
@@ -45,6 +46,64 @@ pub(super) fn of_python(
         return function(line, behind, &here).map(|code| (answer(&code) + note, None));
     }
     groups().or_else(|| dictionary(text, at.start).map(change))
+}
+
+/// What a head of Python's (`for i in range(3):`), written as `for i in 0..3 {}`, is with what stands behind its colon, or further in on the
+/// lines below: all of it, and where that ends.
+pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, ours: &Ours) -> Option<Written> {
+    let (before, behind) = code.split_once("{}")?;
+    let start = text[..head.start].rfind('\n').map_or(0, |i| i + 1);
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = indent(&text[start..]);
+    let rest = text[head.end..].strip_prefix(':').unwrap_or(&text[head.end..]);
+    let from = text.len() - rest.len();
+    let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
+    let mut lines: Vec<&str> = Vec::new();
+    let mut end = from + first.trim_end().len();
+    match first.split('#').next().unwrap_or_default().trim() {
+        "" => {
+            let mut at = from + first.len() + 1;
+            for line in below.split('\n') {
+                if !line.trim().is_empty() {
+                    if indent(line) <= own {
+                        break;
+                    }
+                    lines.push(line);
+                    end = at + line.trim_end().len();
+                }
+                at += line.len() + 1;
+            }
+        }
+        one => lines.push(one),
+    }
+    let body = block(&lines, ours)?;
+    let code = format!("{before}{{ {body} }}{behind}");
+    is_rust(&code).then_some((head.start..end, code))
+}
+
+/// Lines of Python's as statements, those that stand further in as the blocks of what is before them.
+fn block(lines: &[&str], ours: &Ours) -> Option<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (mut out, mut i) = (Vec::new(), 0);
+    while i < lines.len() {
+        let line = lines[i].split(" #").next()?.trim();
+        let inside = lines[i + 1..].iter().take_while(|l| indent(l) > indent(lines[i])).count();
+        match line.strip_suffix(':').filter(|_| inside > 0) {
+            Some(head) => {
+                let head = match head.split_once(' ') {
+                    Some(("elif", rest)) => format!("else if {rest}"),
+                    _ => head.to_owned(),
+                };
+                let inner = block(&lines[i + 1..i + 1 + inside], ours)?;
+                out.push(format!("{} {{ {inner} }}", rewritten(&head, ours)));
+            }
+            None if inside > 0 => return None,
+            None if line == "pass" => {}
+            None => out.push(rewritten(line.trim_end_matches(';'), ours) + ";"),
+        }
+        i += 1 + inside;
+    }
+    (!out.is_empty()).then(|| out.join(" "))
 }
 
 /// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.

@@ -208,7 +208,7 @@ impl<'a> Ours<'a> {
     }
 
     /// A method that leaves out what torch's constructor has by default: `without_affine`.
-    fn without(&self, of: &str, name: &str) -> Option<&str> {
+    pub(super) fn without(&self, of: &str, name: &str) -> Option<&str> {
         let leaves_out = |n: &str| n.strip_prefix("without_").is_some_and(|what| name.ends_with(what));
         let all = self
             .lines()
@@ -220,6 +220,14 @@ impl<'a> Ours<'a> {
     pub(super) fn path(&self, ty: &str) -> String {
         let found = self.lines().find(|(name, kind, _)| *name == ty && matches!(*kind, "struct" | "enum"));
         found.map_or(ty, |(.., full)| full).to_owned()
+    }
+
+    /// Where a type, a trait or a function is that is no type's own.
+    pub(super) fn path_of(&self, name: &str) -> Option<&str> {
+        const KINDS: [&str; 4] = ["struct", "enum", "trait", "function"];
+        let full = self.lines().filter(|(n, kind, _)| *n == name && KINDS.contains(kind)).map(|(.., full)| full);
+        let path = |full: &str| full.find(['(', '<']).unwrap_or(full.len());
+        full.map(|full| &full[..path(full)]).find(|path| path.ends_with(name))
     }
 
     /// What is `kind` of a type: its fields or variants.
@@ -352,7 +360,7 @@ impl<'a> Ours<'a> {
             false => target.to_owned(),
         };
         // Nothing here has these, and nobody gives them.
-        left.retain(|b| b.given.is_some() || !matches!(b.name, "last_epoch" | "dtype" | "driver"));
+        left.retain(|b| b.given.is_some() || !matches!(b.name, "last_epoch" | "dtype" | "driver" | "requires_grad"));
         // By their names, and what has no such name in order.
         let mut taken: Vec<Option<Bound>> = Vec::new();
         for (ours, _) in &function.takes {
@@ -391,6 +399,8 @@ impl<'a> Ours<'a> {
                 // Of a sum over all there is.
                 None if of == "dim" && ty.ends_with("Into<Dims>") => "()".to_owned(),
                 None if of == "keepdim" => "false".to_owned(),
+                // Torch leaves it out in front.
+                None if of == "low" => "0".to_owned(),
                 None => return None,
             };
             arguments.push(value);
@@ -404,6 +414,10 @@ impl<'a> Ours<'a> {
                 Some((name, (_, ty))) => code += &format!(".{name}({})", self.converted(value, ty)?),
                 None if plain(value) == "false" && self.without(made, rest.name).is_some() => {
                     code += &format!(".{}()", self.without(made, rest.name)?);
+                }
+                None if self.without(made, rest.name).is_some() => {
+                    let without = format!("{code}.{}()", self.without(made, rest.name)?);
+                    code = format!("if {value} {{ {code} }} else {{ {without} }}");
                 }
                 // What makes a tensor makes float32.
                 None if rest.name == "dtype" && !function.of_self && made.is_empty() => {

@@ -4,7 +4,7 @@ use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::change::Change;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
-use super::python::of_python;
+use super::python::{of_python, with_body};
 use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
 use super::texts::Texts;
@@ -89,12 +89,30 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         let change = change.map(|(at, code)| Change::new(text, at, code));
         return Some(vec![Candidate { said, asks: None, python, code: None, change }]);
     }
+    // Nobody but who knows Python names an argument.
+    let named = || {
+        let word = text.text[at.end..].trim_start();
+        error.message.starts_with("cannot find value") && word.starts_with('=') && !word.starts_with("==")
+    };
+    let habit = python || named();
     let candidate = |found: Found| {
         let said = found.said;
         let first = at.start - in_line.start;
         let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
         let is_new = found.code != line[found.at.clone()];
         let there = first + found.at.start..first + found.at.end;
+        // A head that has a body has it in what is advised, too.
+        let whole = Some(()).filter(|_| python && found.code.contains("{}"));
+        if let Some((there, code)) = whole.and_then(|()| with_body(&text.text, &there, &found.code, &rustc.ours)) {
+            let said = said.replace(&found.code, &code);
+            return Some(Candidate {
+                said,
+                asks: None,
+                python,
+                code: None,
+                change: Some(Change::new(text, there, code)),
+            });
+        }
         let change = is_new.then(|| Change::new(text, there, found.code.clone()));
         let code = here(&found.at).filter(|_| is_new && !python).map(|place| (place, found.code));
         let Some((subject, is)) = found.subject else {
@@ -110,7 +128,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
             }
             (Some(at), Some(whole)) => {
                 let whole = if python { whole } else { at.clone() };
-                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python, code, change })
+                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python: habit, code, change })
             }
             _ => python.then_some(Candidate { said, asks: None, python, code, change }),
         }

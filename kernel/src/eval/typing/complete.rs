@@ -219,6 +219,10 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
                 }
             }
             if word.is_empty() {
+                // A model's layers are named in it.
+                if path.last().is_some_and(|name| name.ends_with("Module")) {
+                    offers.add(0, "parts!", "macro", "parts!(layer, …)", "");
+                }
                 items(&mut offers, &world, Body::Trait);
             }
         }
