@@ -18,7 +18,7 @@ let (v, w) = (vec![1, 2], vec![3, 4]);
 fn f(x: Tensor) -> Tensor { x.square().sum() }
 ";
 const ARGUMENTS: &str = "x: Tensor, y: Tensor, t: Tensor, i: Tensor, m: Tensor, k: bool, a: nn::Linear, b: nn::Linear, model: nn::Linear, \
-    p: Vec<Tensor>, cell: nn::LSTMCell, gru_cell: nn::GRUCell, criterion: nn::CrossEntropyLoss, ranking: nn::MarginRankingLoss, e: DType, q: u8, r: u8, o: Option<i32>, f: fn(Tensor) -> Tensor, s: Vec<(String, Tensor)>, mut opt: optim::SGD, d: data::TensorDataset<1>, l: data::DataLoader<1>, v: Vec<i32>, w: Vec<i32>, u: Vec<String>";
+    p: Vec<Tensor>, cell: nn::LSTMCell, gru_cell: nn::GRUCell, criterion: nn::CrossEntropyLoss, ranking: nn::MarginRankingLoss, e: DType, g: DType, q: u8, r: u8, o: Option<i32>, f: fn(Tensor) -> Tensor, s: Vec<(String, Tensor)>, mut opt: optim::SGD, d: data::TensorDataset<1>, l: data::DataLoader<1>, v: Vec<i32>, w: Vec<i32>, u: Vec<String>";
 
 fn rows() -> Vec<[String; 2]> {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/from-pytorch.md");

@@ -40,8 +40,8 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // Another model's step, in the same function.
-    let mut lasting = e.new.leaves.iter().filter(|l| l.lasts()).peekable();
-    if lasting.peek().is_some() && !lasting.any(|l| e.old.has(l)) {
+    let mut model = e.new.leaves.iter().filter(|l| l.parameter).peekable();
+    if model.peek().is_some() && !model.any(|l| e.old.has(l)) {
         return None;
     }
     let first = !e.known.iter().any(|r| r.cause.ends_rounds() && here(r));
