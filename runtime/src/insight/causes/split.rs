@@ -27,10 +27,11 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.new.is_read() || e.old.is_read() {
         return None;
     }
-    match same_line(e.new.site, e.old.site) {
+    // `sync();` stands in many cells: it may be a copy's own, or another one.
+    let in_the_middle = || middle(e).filter(|_| !e.new.cause.ends_rounds());
+    match same_place(e.new.site, e.old.site) {
         true => rest(e),
-        false if e.new.cause.ends_rounds() => None,
-        false => middle(e),
+        false => in_the_middle().or_else(|| rest(e).filter(|_| same_line(e.new.site, e.old.site))),
     }
 }
 
