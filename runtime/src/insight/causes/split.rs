@@ -5,6 +5,7 @@ use crate::insight::log;
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
+use xlazy_core::run::Cause;
 use xlazy_core::text::{location, same_line};
 use xlazy_mime::count;
 
@@ -28,10 +29,11 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // `sync();` stands in many cells: it may be a copy's own, or another one.
-    let in_the_middle = || middle(e).filter(|_| !e.new.cause.ends_rounds());
+    let copy = same_line(e.new.site, e.old.site);
+    let is_end = e.new.cause.ends_rounds() || copy && e.new.cause == Cause::OptimizerStep;
     match same_place(e.new.site, e.old.site) {
         true => rest(e),
-        false => in_the_middle().or_else(|| rest(e).filter(|_| same_line(e.new.site, e.old.site))),
+        false => middle(e).filter(|_| !is_end).or_else(|| rest(e).filter(|_| copy)),
     }
 }
 
