@@ -15,13 +15,16 @@ use std::path::Path;
 /// # std::fs::remove_file(&path).unwrap();
 /// ```
 pub fn read_csv(path: impl AsRef<Path>) -> Result<(Vec<f32>, usize, usize)> {
-    let path = path.as_ref();
+    read(path.as_ref(), parse)
+}
+
+/// What a file says, `.gz` or plain, as that is understood; errors name the file.
+pub(super) fn read<T>(path: &Path, parse: impl FnOnce(&str) -> std::result::Result<T, String>) -> Result<T> {
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
     text(path).and_then(|text| parse(&text)).map_err(failed)
 }
 
-/// What a file says, `.gz` or plain.
-pub(super) fn text(path: &Path) -> std::result::Result<String, String> {
+fn text(path: &Path) -> std::result::Result<String, String> {
     let file = xlazy_mime::regular::open(path).map_err(|e| e.to_string())?;
     let mut text = String::new();
     match path.extension().is_some_and(|e| e == "gz") {

@@ -1,4 +1,5 @@
 //! Files of records: JSON lines, which have an object each, and tables with a heading.
+use super::csv::{read, rows};
 use crate::json::{Map, Value};
 use crate::{Error, Result};
 use std::path::Path;
@@ -64,18 +65,15 @@ impl Record {
 /// # std::fs::remove_file(&path).unwrap();
 /// ```
 pub fn read_jsonl(path: impl AsRef<Path>) -> Result<Vec<Record>> {
-    let path = path.as_ref();
-    let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let text = super::csv::text(path).map_err(failed)?;
-    let mut all = Vec::new();
-    for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-        match crate::json::parse(line) {
-            Ok(Value::Object(fields)) => all.push(Record { line: i + 1, fields, texts: false }),
-            Ok(other) => return Err(failed(format!("line {} is no object: {other}", i + 1))),
-            Err(e) => return Err(failed(format!("line {}: {e}", i + 1))),
-        }
-    }
-    Ok(all)
+    read(path.as_ref(), |text| {
+        let lines = (1..).zip(text.lines()).filter(|(_, l)| !l.trim().is_empty());
+        let one = |(line, text)| match crate::json::parse(text) {
+            Ok(Value::Object(fields)) => Ok(Record { line, fields, texts: false }),
+            Ok(other) => Err(format!("line {line} is no object: {other}")),
+            Err(e) => Err(format!("line {line}: {e}")),
+        };
+        lines.map(one).collect()
+    })
 }
 
 /// The rows of a file whose fields are separated by commas and whose first line names them, `.gz` or plain: what has texts beside
@@ -91,19 +89,18 @@ pub fn read_jsonl(path: impl AsRef<Path>) -> Result<Vec<Record>> {
 /// # std::fs::remove_file(&path).unwrap();
 /// ```
 pub fn read_table(path: impl AsRef<Path>) -> Result<Vec<Record>> {
-    let path = path.as_ref();
-    let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let text = super::csv::text(path).map_err(failed)?;
-    let mut rows = super::csv::rows(text.trim_start_matches('\u{feff}')).into_iter();
-    let (_, names) = rows.next().unwrap_or_default();
-    let row = |(line, values): (usize, Vec<String>)| {
-        if values.len() != names.len() {
-            return Err(failed(format!("line {line} has {} fields, and {} names", values.len(), names.len())));
-        }
-        let fields = names.iter().cloned().zip(values.into_iter().map(Value::String)).collect();
-        Ok(Record { line, fields, texts: true })
-    };
-    rows.map(row).collect()
+    read(path.as_ref(), |text| {
+        let mut rows = rows(text.trim_start_matches('\u{feff}')).into_iter();
+        let (_, names) = rows.next().unwrap_or_default();
+        let row = |(line, values): (usize, Vec<String>)| {
+            if values.len() != names.len() {
+                return Err(format!("line {line} has {} fields, and {} names", values.len(), names.len()));
+            }
+            let fields = names.iter().cloned().zip(values.into_iter().map(Value::String)).collect();
+            Ok(Record { line, fields, texts: true })
+        };
+        rows.map(row).collect()
+    })
 }
 
 #[cfg(test)]
