@@ -341,6 +341,11 @@ impl Record {
         self.leaves.iter().any(|l| l.lineage == leaf.lineage)
     }
 
+    /// Whether one of its tensors of that kind is the other program's, too.
+    pub fn shares(&self, other: &Record, of: impl Fn(&LeafRecord) -> bool) -> bool {
+        self.leaves.iter().any(|l| of(l) && other.has(l))
+    }
+
     /// The type of an op's operand.
     pub fn type_of(&self, operand: Input) -> &Type {
         match operand {

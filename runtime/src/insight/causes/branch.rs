@@ -18,6 +18,11 @@ const ASKED: usize = 48;
 /// Where a condition stands, and which way it went.
 type Way = (Spot, Branch);
 
+/// Whether a condition, or its copy in another cell, is that one, and went that way.
+fn goes(guard: &GuardFact, (at, branch): &Way) -> bool {
+    guard.branch == *branch && same_line(&guard.at, at)
+}
+
 /// What decides about each line, asked once.
 #[derive(Default)]
 struct Guards(HashMap<(&'static str, u32, u32), Vec<GuardFact>>);
@@ -28,7 +33,7 @@ impl Guards {
     }
 
     fn decides(&mut self, way: &Way, at: Place) -> bool {
-        self.of(at).iter().any(|g| same_line(&g.at, &way.0) && g.branch == way.1)
+        self.of(at).iter().any(|g| goes(g, way))
     }
 }
 
@@ -82,7 +87,7 @@ fn exchanged(e: &Evidence) -> Vec<(usize, Ops)> {
 
 /// Whether a place runs only where a condition went that way: every call that leads to it does.
 fn surely(way: &Way, at: &impl Somewhere, depth: usize) -> bool {
-    let here = guards(at).iter().any(|g| same_line(&g.at, &way.0) && g.branch == way.1);
+    let here = guards(at).iter().any(|g| goes(g, way));
     here || depth < 6
         && function(at).is_some_and(|f| {
             let calls = calls(&f);

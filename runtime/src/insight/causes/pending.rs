@@ -2,7 +2,7 @@
 use super::claim::{Claim, Fix};
 use super::keep::{SYNC, end};
 use crate::insight::evidence::{Evidence, Ops, words};
-use crate::insight::record::{Record, same_place};
+use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::{Kind, Step};
@@ -40,8 +40,8 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // Another model's step, in the same function.
-    let mut model = e.new.leaves.iter().filter(|l| l.parameter).peekable();
-    if model.peek().is_some() && !model.any(|l| e.old.has(l)) {
+    let parameter = |l: &LeafRecord| l.parameter;
+    if e.new.leaves.iter().any(parameter) && !e.new.shares(e.old, parameter) {
         return None;
     }
     let first = !e.known.iter().any(|r| r.cause.ends_rounds() && here(r));

@@ -53,8 +53,8 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     };
     // The same line of another cell, on the same data: one that was copied and changed.
     let twin = |r: &&Arc<Record>| {
-        let shared = || new.leaves.iter().any(|l| !l.scalar && r.has(l));
-        r.is_read() == new.is_read() && same_line(r.site, new.site) && !r.strangers(new) && shared()
+        let at_this_line = r.is_read() == new.is_read() && same_line(r.site, new.site);
+        at_this_line && !r.strangers(new) && new.shares(r, |l| !l.scalar)
     };
     let copied = || best(&mut known.iter().rev().filter(twin).take(NEAREST), 0.2);
     let found = match new.is_read() {
