@@ -16,9 +16,8 @@ use std::process::{ExitCode, Stdio};
 use xlazy_mime::regular;
 
 pub fn command() -> Command {
-    let names = READY.iter().map(|r| r.name).chain([built::NAME]);
     let which = |help| {
-        Arg::new("name").required(true).value_name("PLUGIN").value_parser(names.clone().collect::<Vec<_>>()).help(help)
+        Arg::new("name").required(true).value_name("PLUGIN").value_parser(names().collect::<Vec<_>>()).help(help)
     };
     let fetched = READY
         .iter()
@@ -226,14 +225,14 @@ pub fn brought(installation: &Installation) -> Vec<(&'static str, (PathBuf, Stri
     places.as_array().into_iter().flatten().filter_map(place).collect()
 }
 
+/// The names of all that can be installed.
+fn names() -> impl Iterator<Item = &'static str> {
+    READY.iter().map(|r| r.name).chain([built::NAME])
+}
+
 /// The names of the plugins that were put into a folder of plugins.
 pub fn fetched(plugins: &Path) -> Vec<&'static str> {
-    READY
-        .iter()
-        .map(|r| r.name)
-        .chain([built::NAME])
-        .filter(|name| plugins.join(name).join("plugin.json").is_file())
-        .collect()
+    names().filter(|name| plugins.join(name).join("plugin.json").is_file()).collect()
 }
 
 // ---- Install

@@ -45,7 +45,7 @@ fn told(name: &str, made: &str, model: &str, modules: &BTreeSet<String>) -> Opti
 }
 
 /// Modules that have neither parameters nor anything that training changes: nothing is lost with them.
-pub const BARE: [&str; 36] = [
+const BARE: [&str; 36] = [
     "ReLU",
     "ReLU6",
     "LeakyReLU",
@@ -98,15 +98,19 @@ fn parts(model: &str) -> Option<Vec<String>> {
 
 /// The fields of a struct that hold tensors or modules, and whether it is a module.
 fn holding(made: &str, modules: &BTreeSet<String>) -> Vec<(String, bool)> {
-    struct Holds<'m>(&'m BTreeSet<String>, bool, bool);
+    struct Holds<'m> {
+        modules: &'m BTreeSet<String>,
+        any: bool,
+        module: bool,
+    }
     impl<'ast> Visit<'ast> for Holds<'_> {
         fn visit_path(&mut self, path: &'ast syn::Path) {
             let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
             let last = |is: &dyn Fn(&String) -> bool| names.last().is_some_and(is);
             let ours = names.len() > 1 && names.iter().any(|n| n == "nn" || n == "models");
-            let module = last(&|name| self.0.contains(name)) || ours && !last(&|name| BARE.contains(&&**name));
-            self.1 |= module || last(&|name| name == "Tensor");
-            self.2 |= module;
+            let module = last(&|name| self.modules.contains(name)) || ours && !last(&|name| BARE.contains(&&**name));
+            self.any |= module || last(&|name| name == "Tensor");
+            self.module |= module;
             // What a function takes is no part of it.
             let function =
                 names.last().is_some_and(|name| matches!(&**name, "Fn" | "FnMut" | "FnOnce" | "PhantomData"));
@@ -118,15 +122,15 @@ fn holding(made: &str, modules: &BTreeSet<String>) -> Vec<(String, bool)> {
         fn visit_type_trait_object(&mut self, object: &'ast syn::TypeTraitObject) {
             let module = |b: &syn::TypeParamBound| matches!(b, syn::TypeParamBound::Trait(t) if t.path.segments.last().is_some_and(|s| s.ident == "Module"));
             let module = object.bounds.iter().any(module);
-            self.1 |= module;
-            self.2 |= module;
+            self.any |= module;
+            self.module |= module;
         }
     }
     let Ok(item) = syn::parse_str::<syn::ItemStruct>(made) else { return vec![] };
     let holds = |field: &syn::Field| {
-        let mut holds = Holds(modules, false, false);
+        let mut holds = Holds { modules, any: false, module: false };
         holds.visit_type(&field.ty);
-        holds.1.then_some(holds.2)
+        holds.any.then_some(holds.module)
     };
     item.fields.iter().filter_map(|f| Some((f.ident.as_ref()?.to_string(), holds(f)?))).collect()
 }

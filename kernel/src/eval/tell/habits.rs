@@ -7,7 +7,7 @@ use super::texts::Texts;
 use super::words::{Words, own_name, receiver};
 use crate::eval::text::scan::Kind;
 use crate::eval::text::source::CellText;
-use crate::eval::toolchain::diagnostic::Diagnostic;
+use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         }
         ("E0382" | "E0505", _) if !error.children.iter().any(|c| c.message.contains("clon")) => {
             let all = error.text();
-            let moved = |s: &&crate::eval::toolchain::diagnostic::Span| s.label.as_deref().is_some_and(|l| l.contains("moved here"));
+            let moved = |s: &&Span| s.label.as_deref().is_some_and(|l| l.contains("moved here"));
             let (text, at) = error.spans.iter().find(moved).filter(|_| all.contains("has type `xlazy::Tensor`")).and_then(|s| texts.map(s))?;
             let code = format!("{}.clone()", text.text.get(at.clone())?);
             Some((format!("{ANSWER}`{code}` (another name of the same tensor: nothing is copied)"), Some(Change::new(text, at, code))))

@@ -39,9 +39,13 @@ pub(super) struct Groups {
 impl Groups {
     /// What is told behind the code.
     pub fn note(&self) -> String {
-        let all: Vec<String> = self.left_out.iter().map(|name| format!("`{name}`")).collect();
-        if all.is_empty() { String::new() } else { format!(" (without {}, which no option here is)", all.join(", ")) }
+        without(&self.left_out)
     }
+}
+
+fn without(options: &[String]) -> String {
+    let all: Vec<String> = options.iter().map(|name| format!("`{name}`")).collect();
+    if all.is_empty() { String::new() } else { format!(" (without {}, which no option here is)", all.join(", ")) }
 }
 
 /// `optim.Adam([dict(params=p, lr=0.1), {"params": q}], lr=0.01)` around a place: where it stands, and how groups are made here.
@@ -77,8 +81,7 @@ pub(super) fn groups_in_a_list(text: &str, at: usize, ours: &Ours) -> Option<Str
         })
     })?;
     let (code, left_out) = made(&call, &groups, ours)?;
-    let note = Groups { at: 0..0, code: String::new(), left_out }.note();
-    Some(format!("{ANSWER}`{code}`{note}: groups are added to an optimizer one by one"))
+    Some(format!("{ANSWER}`{code}`{}: groups are added to an optimizer one by one", without(&left_out)))
 }
 
 /// A call that makes an optimizer as torch does.
