@@ -205,7 +205,7 @@ impl Seen {
             parts.push(format!("{} from memory", sum("memory_hits")));
         }
         match sum("syncs") > 0.0 {
-            true => parts.push(format!("ran {} in {}", sum("syncs"), milliseconds(sum("execute_ms")))),
+            true => parts.push(format!("ran {} in {}", sum("syncs"), milliseconds(sum("execute_ms") + sum("wait_ms")))),
             false => parts.push("nothing ran".into()),
         }
         let (up, down) = (sum("to_device_bytes"), sum("from_device_bytes"));
@@ -322,7 +322,7 @@ mod tests {
         seen.add(
             "cell",
             r#"{"wall_ms":40,"tensors":3,"syncs":3,"compiled":1,"memory_hits":1,"disk_hits":1,"trace_ms":0.02,"lower_ms":0.2,
-                "compile_ms":30,"disk_ms":4,"execute_ms":0.1,"to_device_ms":0.01,"from_device_ms":0.01,"to_device_bytes":16,
+                "compile_ms":30,"disk_ms":4,"execute_ms":0.1,"wait_ms":0.2,"to_device_ms":0.01,"from_device_ms":0.01,"to_device_bytes":16,
                 "from_device_bytes":4,"device_bytes":2048,"device_bytes_delta":-1536,
                 "runs":[{"cause":"sync","at":"cell 1, line 2","nodes":7,"compiled":1,"memory_hits":1,"disk_hits":1,"trace_ms":0.02,
                 "lower_ms":0.2,"compile_ms":30,"execute_ms":0.1}],
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(
             bundle.plain(),
             "rustc 52 ms · traced in 20 µs · compiled 1 in 30 ms · 1 from the disk in 4.0 ms · 1 from memory · ran 3 in \
-             100 µs · 16 B to the device, 4 B back in 20 µs · device memory −1.5 kB\n\
+             300 µs · 16 B to the device, 4 B back in 20 µs · device memory −1.5 kB\n\
              Compiled again (shape) at <1>."
         );
         let html = bundle.get("text/html").unwrap();

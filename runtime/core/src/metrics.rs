@@ -106,6 +106,8 @@ pub static EXECUTE_TIME: Metric = Metric::new("ExecuteTime", Unit::Nanoseconds);
 pub static LOWER_TIME: Metric = Metric::new("LoweringTime", Unit::Nanoseconds);
 pub static TRANSFER_TO_DEVICE_TIME: Metric = Metric::new("TransferToDeviceTime", Unit::Nanoseconds);
 pub static TRANSFER_FROM_DEVICE_TIME: Metric = Metric::new("TransferFromDeviceTime", Unit::Nanoseconds);
+/// Waiting for what the device was at, before a value could be read.
+pub static WAIT_TIME: Metric = Metric::new("DeviceWaitTime", Unit::Nanoseconds);
 /// Bytes that came in from the device.
 pub static INBOUND_DATA: Metric = Metric::new("InboundData", Unit::Bytes);
 /// Bytes that went out to the device.
@@ -132,6 +134,7 @@ pub static DESTROY_TENSOR: Counter = Counter::new("DestroyXlaTensor");
 pub static METRICS: &[&Metric] = &[
     &AOT_COMPILE_TIME,
     &COMPILE_TIME,
+    &WAIT_TIME,
     &EXECUTE_TIME,
     &INBOUND_DATA,
     &LOWER_TIME,

@@ -45,6 +45,7 @@ static TIMES: &[&Metric] = &[
     &metrics::INBOUND_DATA,
     &metrics::HELD_DATA,
     &metrics::AOT_COMPILE_TIME,
+    &metrics::WAIT_TIME,
 ];
 
 /// The cell of this number begins; 0 for one that no user wrote.
@@ -111,6 +112,7 @@ pub(crate) fn end() -> Option<String> {
         "aot_compiled": count(8),
         "aot_ms": ms(8),
         "execute_ms": ms(2),
+        "wait_ms": ms(9),
         "to_device_ms": ms(3),
         "from_device_ms": ms(4),
         "to_device_bytes": total(5) as u64,
@@ -216,7 +218,7 @@ pub struct NextSync {
     pub results: usize,
     /// Bytes of values that nothing else holds: results take their place.
     pub donated: usize,
-    /// One for each device that something is pending on.
+    /// One for each device that something is pending on; none where reads have computed all that is.
     pub programs: usize,
     /// Where its program would come from; where they are several, the slowest way.
     pub origin: Origin,
@@ -273,6 +275,9 @@ pub fn pending_bundle() -> Bundle {
     let head = match (list.len(), next) {
         (0, _) => "nothing is pending".to_owned(),
         (n, None) => format!("{}; a sync is at work", count(n, "pending tensor")),
+        (n, Some(next)) if next.programs == 0 => {
+            format!("{}; a sync would run nothing: reads have computed all of it", count(n, "pending tensor"))
+        }
         (n, Some(next)) => {
             let bytes = units::bytes(next.memory().unsigned_abs());
             format!(

@@ -117,6 +117,8 @@ pub(crate) struct Record {
     pub options: Options,
     /// Values that were read since the last barrier.
     pub reads: Vec<Read>,
+    /// Results that it left out, as reads had computed them: ops of a line, as [`token`] tells them apart.
+    pub taken: Vec<u64>,
     /// Ops traced since the last barrier, in the cut or not.
     pub traced: u64,
     /// Lines that do one thing in training and another in evaluation, and which of them they did last.
@@ -181,8 +183,8 @@ pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
 
 /// What is kept of a miss: with the lines as they read, and the names of its data.
 ///
-/// `reads`: of other lines, and of this one, since the last barrier.
-pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2]) -> Record {
+/// `reads`: of other lines, and of this one, since the last barrier; `taken`: what the barrier leaves out.
+pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2], taken: &[(&'static OpDef, Place)]) -> Record {
     let mut places = Lines::default();
     let lines: Marks = miss.steps.iter().map(|s| places.of(s.at)).collect();
     let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
@@ -196,6 +198,7 @@ pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2]) -> Record {
         device: miss.device,
         anywhere: miss.anywhere,
         derived: derived_of(&miss.steps),
+        taken: taken.iter().map(|&(op, at)| token(op, places.of(at))).collect(),
         parts: vec![],
         steps: miss.steps,
         lines,
@@ -364,6 +367,7 @@ impl Record {
             leaves: self.leaves.clone(),
             roots: self.roots.clone(),
             reads: self.reads.clone(),
+            taken: self.taken.clone(),
             training: self.training.clone(),
             room: Room { capacity: self.room.capacity.clone(), ..self.room },
             sketch: OnceLock::new(),
@@ -393,6 +397,7 @@ impl Record {
             roots,
             options: Options::DEFAULT,
             reads,
+            taken: vec![],
             training: HashMap::new(),
             read_before: None,
             reads_here: 0,

@@ -145,6 +145,10 @@ pub(crate) fn timeline() -> Timeline {
             add(Lane::Trace, format!("{} ops", e.nodes), before, traced, Some(location(e.at)), None);
         }
     }
+    let seen = |(_, length): &(Instant, Duration)| *length >= Duration::from_millis(1);
+    for (start, length) in stretches(&metrics::WAIT_TIME).into_iter().filter(seen) {
+        add(Lane::Execute, "waited for".into(), start, length, None, None);
+    }
     for (start, length) in stretches(&metrics::LOWER_TIME) {
         add(Lane::Lower, "lower".into(), start, length, None, None);
     }

@@ -87,6 +87,12 @@ impl Witness for Insight {
 
     fn cut_off(&self) {
         reads().clear();
+        taken().clear();
+    }
+
+    fn takes(&self, read: &[NodeId]) {
+        let g = graph();
+        taken().extend(read.iter().map(|&id| (g.node(id).op, Source::of(g.node(id).at))));
     }
 
     fn missed(&self, miss: Miss) -> Box<dyn Case> {
@@ -102,6 +108,13 @@ static READS: Mutex<Vec<Read>> = Mutex::new(Vec::new());
 
 fn reads() -> MutexGuard<'static, Vec<Read>> {
     READS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the barrier that runs takes as reads have computed it: ops and their lines.
+static TAKEN: Mutex<Vec<(&'static OpDef, Place)>> = Mutex::new(Vec::new());
+
+fn taken() -> MutexGuard<'static, Vec<(&'static OpDef, Place)>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many nodes had been traced when the cell began: what it does does not follow from values that another one read.
@@ -137,7 +150,8 @@ fn record(miss: Miss) -> Record {
     let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, site));
     let cell = CELL.load(Ordering::Relaxed);
     others.retain(|r| r.seq >= cell);
-    of_miss(miss, [others, here])
+    let taken = taken().clone();
+    of_miss(miss, [others, here], &taken)
 }
 
 /// The variable that a program is for, where it is for one alone.

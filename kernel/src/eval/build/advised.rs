@@ -3,7 +3,7 @@ use super::compiler::{Compiler, Scope};
 use super::refused::Refused;
 use crate::engine::Failure;
 use crate::eval::tell::change::Change;
-use crate::eval::tell::errors::Explained;
+use crate::eval::tell::errors::{Explained, Place};
 use crate::eval::text::source::CellText;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,6 +56,8 @@ impl Compiler {
         }
         let kept = (self.notes.clone(), self.left.clone(), self.declares.clone());
         let (begin, mut first) = (Instant::now(), None);
+        // What is wrong besides, and is told only when that has been written.
+        let mut behind: Vec<Explained> = Vec::new();
         for _ in (0..MOST).take_while(|_| begin.elapsed() < PATIENCE) {
             let text = Arc::new(CellText::new(cell.cell, tried.text.clone()));
             let end = range.end + text.text.len() - cell.text.len();
@@ -67,7 +69,12 @@ impl Compiler {
                     break;
                 }
                 (Err(Refused::Failure(_)), Some(next)) => {
-                    if !tried.goes_on(&next, &text, &mut first) {
+                    let besides = tried.besides(&next, &told);
+                    let advised: Vec<usize> = next.changes().map(|(error, _)| error).collect();
+                    let goes_on = tried.goes_on(&next, &text, &mut first);
+                    let now = besides.into_iter().filter(|error| !goes_on || advised.contains(error));
+                    behind.push(next.only(&now.collect::<Vec<_>>()));
+                    if !goes_on {
                         break;
                     }
                 }
@@ -87,7 +94,16 @@ impl Compiler {
             let all: Vec<usize> = there.map(|p| p.error).filter(|error| error != first).collect();
             all.into_iter().for_each(|error| told.join(error, *first));
         }
-        told.failure()
+        let mut failure = told.failure();
+        if tried.parts.iter().all(|part| part.wrong.is_none()) {
+            let next = behind.iter().filter(|next| !next.places().is_empty()).take(MANY);
+            let next: Vec<String> = next.flat_map(|next| next.failure().traceback).collect();
+            if !next.is_empty() {
+                failure.traceback.push("with that written:".into());
+                failure.traceback.extend(next);
+            }
+        }
+        failure
     }
 }
 
@@ -162,6 +178,17 @@ impl Tried {
             }
         }
         Some(at.start.saturating_add_signed(by)..at.end.saturating_add_signed(by))
+    }
+
+    /// The errors at places that nothing was advised for, and that were not told before.
+    fn besides(&self, next: &Explained, told: &Explained) -> Vec<usize> {
+        let before: Vec<_> = told.places().into_iter().filter_map(|p| Some((self.here(p.at)?, p.message))).collect();
+        let known = |at: &Range<usize>, message: &str| before.iter().any(|(b, m)| b == at && m == message);
+        let advised = |at: &Range<usize>| self.parts.iter().any(|p| p.here.start < at.end && at.start < p.here.end);
+        // What is advised of more than that is a part of what was advised for it.
+        let joins = |error: usize| next.changes().any(|(e, change)| e == error && advised(&change.at));
+        let open = |p: &Place| !advised(&p.at) && !joins(p.error) && !known(&p.at, &p.message);
+        next.places().into_iter().filter(open).map(|p| p.error).collect()
     }
 
     /// Writes what is told next; false where that says nothing of what was advised.

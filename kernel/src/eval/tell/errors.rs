@@ -122,6 +122,12 @@ impl Explained {
         }
     }
 
+    /// Some of the errors alone.
+    pub fn only(&self, which: &[usize]) -> Explained {
+        let all = which.iter().map(|&i| self.all[i].clone()).collect();
+        Explained { all, source: self.source.clone(), sources: self.sources.clone() }
+    }
+
     pub fn failure(&self) -> Failure {
         let errors: Vec<Diagnostic> = self.all.iter().map(|(e, _)| e.clone()).collect();
         failure(&self.all, &Texts::with_others(&self.source, &errors, &self.sources))

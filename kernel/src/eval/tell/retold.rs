@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// An error that our own words explain better than rustc's.
+#[derive(Clone)]
 pub(super) struct Retold {
     pub title: String,
     pub help: Option<String>,
@@ -19,7 +20,7 @@ pub(super) struct Retold {
     pub change: Option<Change>,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) enum About {
     /// Part of the user's text that says it better than where rustc points.
     Part(Arc<CellText>, Range<usize>),

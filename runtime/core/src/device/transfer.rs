@@ -79,11 +79,13 @@ fn sent(bytes: &[u8], mut data: DeviceData) -> Arc<DeviceData> {
 
 /// Copies a value to the host as row-major bytes; waits for it, and gives the error of the execution that made it.
 pub fn download(data: &DeviceData) -> Result<Vec<u8>> {
-    let start = Instant::now();
     let Some(buffer) = &data.buffer else { return Ok(dry::bytes(&data.ty)) };
     if crate::host::running() {
-        wait(&buffer.ready_event()?)?;
+        let start = Instant::now();
+        data.buffers().try_for_each(|buffer| wait(&buffer.ready_event()?))?;
+        metrics::WAIT_TIME.add_time(start.elapsed());
     }
+    let start = Instant::now();
     let mut bytes = vec![0; data.ty.bytes()];
     match &data.shards {
         Some(shards) if !shards.sharding.is_replicated() => gather(data, &shards.sharding, &mut bytes)?,
@@ -102,9 +104,6 @@ fn gather(data: &DeviceData, sharding: &Sharding, bytes: &mut [u8]) -> Result<()
     for (position, buffer) in data.buffers().enumerate() {
         if sharding.first_like(position) != position {
             continue;
-        }
-        if crate::host::running() {
-            wait(&buffer.ready_event()?)?;
         }
         buffer.to_host(&mut block)?;
         for (to, from, n) in runs(shape, &sharding.offsets(position, shape), &part) {

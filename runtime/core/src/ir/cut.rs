@@ -22,6 +22,8 @@ pub enum Scope {
     Barrier,
     /// One device's part of a barrier over several: the same, but what other parts may start from, too, is not donated.
     Part,
+    /// A barrier that takes what reads have computed as it is, and starts from it.
+    Rest,
     /// A read: starts from whatever value is there.
     Read,
 }
@@ -273,7 +275,7 @@ impl Graph {
         }
         let nodes = match scope {
             Scope::Barrier | Scope::Part => self.reach_backwards(mark),
-            Scope::Read => self.reach_from(&roots, mark),
+            Scope::Read | Scope::Rest => self.reach_from(&roots, mark),
         };
         let mut leaves: Vec<(NodeId, Leaf)> = Vec::new();
         let mut lifted = HashMap::new();
@@ -363,6 +365,14 @@ impl Graph {
         self.reach_from(ids, mark)
     }
 
+    /// The ops that a value was computed by, its own included, also where a read has been.
+    pub(super) fn behind(&mut self, id: NodeId) -> Vec<NodeId> {
+        self.mark += 1;
+        let mark = self.mark;
+        self.node_mut(id).mark = mark;
+        self.reach_through(&[id], mark, |payload| matches!(payload, Payload::Pending | Payload::Cached(_)))
+    }
+
     // What a node outside the cut feeds in.
     fn leaf(&self, id: NodeId) -> Leaf {
         match &self.node(id).payload {
@@ -397,6 +407,10 @@ impl Graph {
 
     // From the roots alone, so that a read costs what it reads and not what is pending.
     fn reach_from(&mut self, roots: &[NodeId], mark: u32) -> Vec<NodeId> {
+        self.reach_through(roots, mark, |payload| matches!(payload, Payload::Pending))
+    }
+
+    fn reach_through(&mut self, roots: &[NodeId], mark: u32, through: impl Fn(&Payload) -> bool) -> Vec<NodeId> {
         let mut nodes = roots.to_vec();
         let mut next = 0;
         while next < nodes.len() {
@@ -405,7 +419,7 @@ impl Graph {
             for k in 0..self.node(id).inputs.len() {
                 let input = self.node(id).inputs[k];
                 let n = self.node_mut(input);
-                if n.mark != mark && matches!(n.payload, Payload::Pending) {
+                if n.mark != mark && through(&n.payload) {
                     n.mark = mark;
                     nodes.push(input);
                 }

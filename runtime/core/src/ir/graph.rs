@@ -464,6 +464,16 @@ impl Graph {
         }
     }
 
+    /// Gives nodes the values that reads have computed, for good.
+    pub fn take_as_read(&mut self, ids: &[NodeId]) {
+        for &id in ids {
+            if let Some(value) = self.node(id).value().cloned() {
+                self.finish(id, value);
+            }
+        }
+        self.prune_pending();
+    }
+
     /// Forgets what a read has computed: it is computed again.
     pub fn uncache(&mut self, id: NodeId) {
         let n = &mut self.nodes[id as usize];

@@ -11,6 +11,7 @@ mod op;
 mod placement;
 mod program;
 mod region;
+mod worth;
 
 pub use attr::{Attr, AttrDef, AttrsExt, Kept, Region, Role, attr};
 pub use body::{Bodies, Body, BodyDifference, BodyStep};

@@ -5,7 +5,7 @@ use super::disk;
 use super::event::{Cause, Origin};
 use super::lower::{Lowered, lower};
 use super::start::before_read;
-use super::sync::{look_at, pending_parts, start, turn, turn_at_once};
+use super::sync::{ToRun, look_at, pending_parts, start, turn, turn_at_once};
 use super::witness::Witness;
 use crate::Result;
 use crate::device::{client, is_dry};
@@ -20,7 +20,7 @@ pub struct Forecast {
     pub nodes: usize,
     /// Bytes of buffers that results would take the place of.
     pub donated: usize,
-    /// One for each device.
+    /// One for each device; none where reads have computed all that is pending.
     pub programs: usize,
     /// Of the worst of them.
     pub origin: Origin,
@@ -29,7 +29,7 @@ pub struct Forecast {
 /// What a barrier would do now, without doing it; `None` when nothing is pending, or a sync is at work.
 pub fn would() -> Option<Forecast> {
     let _turn = turn_at_once()?;
-    let (parts, scope) = pending_parts();
+    let ToRun { parts, scope, read } = pending_parts();
     let worse = |a: Origin, b: Origin| match (a, b) {
         (Origin::Compiled, _) | (_, Origin::Compiled) => Origin::Compiled,
         (Origin::Disk, _) | (_, Origin::Disk) => Origin::Disk,
@@ -54,7 +54,8 @@ pub fn would() -> Option<Forecast> {
         programs: a.programs + b.programs,
         origin: worse(a.origin, b.origin),
     };
-    parts.into_iter().map(one).reduce(sum)
+    let nothing = Forecast { nodes: 0, donated: 0, programs: 0, origin: Origin::Memory };
+    parts.into_iter().map(one).reduce(sum).or((!read.is_empty()).then_some(nothing))
 }
 
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.

@@ -61,7 +61,8 @@ pub fn step(by: &'static dyn Witness, at: Place) -> Result<Option<SyncEvent>> {
 /// Runs all that is pending.
 fn run_all(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
     metrics::MARK_STEP.add(1);
-    let (parts, scope) = pending_parts();
+    let ToRun { parts, scope, read } = pending_parts();
+    take_as_read(by, &read);
     let event = run_parts(by, parts.into_iter().map(Roots::Of), scope, cause, at, None)?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
@@ -115,7 +116,8 @@ pub(super) fn read_of(
 /// Runs what comes before a loop.
 pub(super) fn start(before: Option<Start>) -> Result<()> {
     let Some(start) = before else { return Ok(()) };
-    let (parts, scope) = in_parts(start.roots.clone());
+    let ToRun { parts, scope, read } = in_parts(start.roots.clone());
+    take_as_read(start.by, &read);
     let parts = parts.into_iter().map(Roots::Of);
     run_parts(start.by, parts, scope, Cause::InitialState, start.at, Some(start.seq))?;
     Ok(())
@@ -155,16 +157,38 @@ fn run_parts(
 
 type Parts = SmallVec<[Vec<NodeId>; 1]>;
 
-/// What a barrier must run: the pending roots, those of each device by themselves.
-pub(super) fn pending_parts() -> (Parts, Scope) {
+fn take_as_read(by: &'static dyn Witness, read: &[NodeId]) {
+    if !read.is_empty() {
+        by.takes(read);
+        graph().take_as_read(read);
+    }
+}
+
+/// What a barrier does.
+pub(super) struct ToRun {
+    /// The roots that it runs, those of each device by themselves.
+    pub parts: Parts,
+    pub scope: Scope,
+    /// Those that it takes as they are.
+    pub read: Vec<NodeId>,
+}
+
+/// With all that is pending.
+pub(super) fn pending_parts() -> ToRun {
     let roots = graph().barrier_roots();
     in_parts(roots)
 }
 
-fn in_parts(roots: Vec<NodeId>) -> (Parts, Scope) {
-    let parts = graph().by_device(roots);
-    let scope = if parts.len() > 1 { Scope::Part } else { Scope::Barrier };
-    (parts, scope)
+fn in_parts(roots: Vec<NodeId>) -> ToRun {
+    let mut g = graph();
+    let parts = g.by_device(roots.clone());
+    let (rest, read) = g.left_by_reads(roots);
+    match parts.len() {
+        _ if rest.is_empty() => ToRun { parts: Parts::new(), scope: Scope::Barrier, read },
+        0 | 1 if read.is_empty() => ToRun { parts, scope: Scope::Barrier, read },
+        0 | 1 => ToRun { parts: g.by_device(rest), scope: Scope::Rest, read },
+        _ => ToRun { parts, scope: Scope::Part, read: vec![] },
+    }
 }
 
 /// What the parts of a barrier gave. The nodes get their values when all parts have been cut, so that each finds the graph as
@@ -251,6 +275,11 @@ pub fn read_all(
         missing.retain(|id| g.node(*id).value().is_none());
     }
     if !missing.is_empty() {
+        {
+            let mut g = graph();
+            missing.extend(g.worth_keeping(&missing));
+            missing.sort_by_key(|&id| g.node(id).seq);
+        }
         let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
         let parts = match missing[..] {
             [id] => SmallVec::from_buf([vec![id]]),

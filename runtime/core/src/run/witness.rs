@@ -25,6 +25,8 @@ pub trait Witness: Sync {
     fn read(&self, at: Place, seq: u64);
     /// A barrier gave all that was pending its value.
     fn cut_off(&self);
+    /// The barrier that begins takes these as reads have computed them.
+    fn takes(&self, read: &[NodeId]);
     /// A program is needed that is not in the cache. On the thread that syncs.
     fn missed(&self, miss: Miss) -> Box<dyn Case>;
 }

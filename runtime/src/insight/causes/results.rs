@@ -3,7 +3,7 @@ use super::branch;
 use super::claim::Claim;
 use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, What};
-use crate::insight::record::Record;
+use crate::insight::record::{Record, token};
 use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::Input;
 use xlazy_core::text;
@@ -39,8 +39,15 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return None;
     }
     let (at, lost, gained) = told(e);
+    let was_read = |of: &Record, partner: &[u32], others: &Record| {
+        let token = |i: u32| token(of.steps[i as usize].op, of.lines[i as usize]);
+        let mut only = of.roots.iter().filter(|&&i| !others.roots.contains(&partner[i as usize]));
+        only.all(|&i| others.taken.contains(&token(i)))
+    };
+    let read = was_read(e.new, &e.aligned.of_new, e.old) && was_read(e.old, &e.aligned.of_old, e.new);
     let fix = match (lost.first(), gained.first()) {
         (Some((was, _)), Some((now, _))) if e.new.roots.len() == e.old.roots.len() => others(was, now, e.new),
+        _ if read => read_before(e.new, gained.len(), lost.len()),
         _ => fix(e.new, e.old),
     };
     let lost = lost.into_iter().map(|(text, at)| Difference::lost("result", text, at));
@@ -76,6 +83,22 @@ fn others(was: &str, now: &str, new: &Record) -> String {
          each, and {}",
         stay(new, "all")
     )
+}
+
+/// What one of the two left out had been read, and was not computed again.
+fn read_before(new: &Record, gained: usize, lost: usize) -> String {
+    let which = match (gained, lost) {
+        (_, 0) => {
+            "a read had computed these before the last sync, which took their values as they were; here nothing read them"
+        }
+        (0, _) => {
+            "a read has computed these by now, and this sync takes their values as they are; before the last one nothing read them"
+        }
+        _ => {
+            "before each of the two syncs a read had computed what the other one has, and what was read is taken as it is"
+        }
+    };
+    format!("{which}: expected once for each, and {}", stay(new, "all"))
 }
 
 fn fix(new: &Record, old: &Record) -> String {

@@ -1,0 +1,75 @@
+//! What takes work. A read keeps, besides what it was asked for, the values on its way that variables hold and that took work, so that
+//! whatever is read next starts from them; and a barrier that has nothing else to do than what is cheap takes them as they are.
+use super::graph::{Graph, Node, NodeId};
+use super::op::Kind;
+use std::collections::HashMap;
+
+/// Products from which on a value is kept: what takes less is computed again sooner than another program is compiled.
+const MUCH: u64 = 1 << 16;
+
+/// Products for each element from which on it is kept: reading it back must be less than computing it, in which XLA fuses all but
+/// products and loops.
+const EACH: u64 = 16;
+
+impl Graph {
+    /// The pending nodes on the way to `roots` that are worth their place: of tensors that variables hold, and that no step changes.
+    pub fn worth_keeping(&mut self, roots: &[NodeId]) -> Vec<NodeId> {
+        let held = |n: &Node| n.handles > 0 && n.depth == 0 && !n.op.several && n.lineage == n.seq;
+        let needed = self.needed_by(roots);
+        if !needed.iter().any(|id| held(self.node(*id)) && !roots.contains(id)) {
+            return vec![];
+        }
+        let worth = |n: &Node, work: u64| work >= MUCH && work >= EACH.saturating_mul(n.ty.shape.numel() as u64);
+        let kept =
+            |&(id, work): &(NodeId, u64)| held(self.node(id)) && worth(self.node(id), work) && !roots.contains(&id);
+        needed.iter().copied().zip(self.work(&needed)).filter(kept).map(|(id, _)| id).collect()
+    }
+
+    /// Of a barrier's roots, those that it runs, and those that it takes as reads have computed them: all of these where nothing else
+    /// is pending, and what took work where the rest is cheap. Mostly none: what a step computes beside a value that was read has
+    /// most of its work in common with it, and is the same program whether it was read or not.
+    pub fn left_by_reads(&mut self, roots: Vec<NodeId>) -> (Vec<NodeId>, Vec<NodeId>) {
+        let (read, rest): (Vec<_>, Vec<_>) = roots.iter().partition(|&&r| self.node(r).value().is_some());
+        if read.is_empty() || rest.is_empty() {
+            return (rest, read);
+        }
+        let much = |g: &Graph, nodes: &[NodeId]| g.work(nodes).iter().any(|&work| work >= MUCH);
+        let needed = self.needed_by(&rest);
+        if much(self, &needed) {
+            return (roots, vec![]);
+        }
+        let took_work = |r: &NodeId| {
+            let behind = self.behind(*r);
+            much(self, &behind)
+        };
+        let read: Vec<NodeId> = read.into_iter().filter(took_work).collect();
+        (roots.into_iter().filter(|r| !read.contains(r)).collect(), read)
+    }
+
+    /// The products behind each of the nodes, which are in creation order: at least so many, since what two operands have
+    /// in common is counted once.
+    fn work(&self, nodes: &[NodeId]) -> Vec<u64> {
+        let mut work: HashMap<NodeId, u64> = HashMap::with_capacity(nodes.len());
+        let one = |&id: &NodeId| {
+            let n = self.node(id);
+            let before = n.inputs.iter().filter_map(|input| work.get(input)).max();
+            let all = self.products(n).saturating_add(before.copied().unwrap_or(0));
+            work.insert(id, all);
+            all
+        };
+        nodes.iter().map(one).collect()
+    }
+
+    /// How many products an op sums up, by the sizes alone: of a matrix product exactly, of a convolution too few.
+    fn products(&self, n: &Node) -> u64 {
+        match (n.op.kind, &n.inputs[..]) {
+            (Kind::Control, _) => u64::MAX,
+            (Kind::Contract, &[a, b, ..]) => {
+                let size = |id: NodeId| self.node(id).ty.shape.numel() as f64;
+                let out = n.ty.shape.numel() as f64;
+                (out * (size(a) * size(b) / out.max(1.0)).sqrt()) as u64
+            }
+            _ => 0,
+        }
+    }
+}
