@@ -49,9 +49,21 @@ impl Compiler {
     ) -> Failure {
         let mut tried = Tried { text: cell.text.clone(), parts: Vec::new(), choices: Vec::new() };
         for (error, change) in told.changes() {
-            tried.write(change, cell, Some(error));
+            let here = tried.here(change.at.clone());
+            tried.write(change, cell, Some(error), here);
         }
-        if tried.parts.is_empty() || tried.parts.len() > MANY {
+        if tried.parts.len() > MANY {
+            return failure;
+        }
+        for all in told.places().into_iter().filter_map(plain).take(MANY) {
+            if all.iter().all(|change| tried.here(change.at.clone()).is_some()) {
+                for change in all {
+                    let here = tried.here(change.at.clone());
+                    tried.write(&change, cell, None, here);
+                }
+            }
+        }
+        if tried.parts.is_empty() {
             return failure;
         }
         let kept = (self.notes.clone(), self.left.clone(), self.declares.clone());
@@ -70,9 +82,11 @@ impl Compiler {
                 }
                 (Err(Refused::Failure(_)), Some(next)) => {
                     let besides = tried.besides(&next, &told);
-                    let advised: Vec<usize> = next.changes().map(|(error, _)| error).collect();
+                    let mut mended: Vec<usize> = next.changes().map(|(error, _)| error).collect();
+                    let is_plain = |p: Place| Some(p.error).filter(|_| plain(p).is_some());
+                    mended.extend(next.places().into_iter().filter_map(is_plain));
                     let goes_on = tried.goes_on(&next, &text, &mut first);
-                    let now = besides.into_iter().filter(|error| !goes_on || advised.contains(error));
+                    let now = besides.into_iter().filter(|error| !goes_on || mended.contains(error));
                     behind.push(next.only(&now.collect::<Vec<_>>()));
                     if !goes_on {
                         break;
@@ -108,16 +122,14 @@ impl Compiler {
 }
 
 impl Tried {
-    /// Writes what is advised; false where it says nothing new, or overlaps what is written already.
-    fn write(&mut self, change: &Change, text: &CellText, error: Option<usize>) -> bool {
-        let at = change.at.clone();
-        let here = |at: &Range<usize>| self.text.get(at.clone()).is_some_and(|here| here != change.code);
-        if change.text.cell != text.cell || change.text.text.get(at.clone()) != text.text.get(at.clone()) {
+    /// Writes what is advised, at a place of what is tried; false where it says nothing new, or overlaps what is written already.
+    fn write(&mut self, change: &Change, text: &CellText, error: Option<usize>, at: Option<Range<usize>>) -> bool {
+        let is_new = |at: &Range<usize>| self.text.get(at.clone()).is_some_and(|here| here != change.code);
+        if change.text.cell != text.cell || change.text.text.get(change.at.clone()) != text.text.get(change.at.clone())
+        {
             return false;
         }
-        // Several that are told at once are places of one text.
-        let at = if error.is_some() { self.here(at) } else { Some(at) };
-        let Some(at) = at.filter(here) else { return false };
+        let Some(at) = at.filter(is_new) else { return false };
         let by = change.code.len() as isize - at.len() as isize;
         let moved = |place: usize| place.saturating_add_signed(by);
         let inside = self.parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end);
@@ -208,14 +220,20 @@ impl Tried {
         let suggested: Vec<Vec<Change>> = next
             .places()
             .into_iter()
-            .filter(|p| holds(&self.parts, &p.at).is_some() && !changes.iter().any(|c| meets(&c.at, &p.at)))
-            .filter_map(|p| p.suggested)
+            .filter(|p| !changes.iter().any(|c| meets(&c.at, &p.at)))
+            .filter_map(|p| match holds(&self.parts, &p.at) {
+                // What it asks of other places was not advised.
+                Some(_) => {
+                    p.suggested.map(|all| all.into_iter().filter(|c| holds(&self.parts, &c.at).is_some()).collect())
+                }
+                None => plain(p),
+            })
             .collect();
-        changes.extend(suggested.iter().flatten().filter(|c| holds(&self.parts, &c.at).is_some()));
+        changes.extend(suggested.iter().flatten());
         changes.sort_by_key(|change| std::cmp::Reverse((change.at.end, change.at.start)));
         let mut from = usize::MAX;
         for change in changes {
-            if change.at.end <= from && self.write(change, text, None) {
+            if change.at.end <= from && self.write(change, text, None, Some(change.at.clone())) {
                 from = change.at.start;
             }
         }
@@ -228,10 +246,16 @@ impl Tried {
             let Some((at, mut others)) = other else { return false };
             first.get_or_insert_with(|| self.clone());
             let code = others.remove(0);
-            self.write(&Change { text: text.clone(), at, code, others }, text, None);
+            let change = Change { text: text.clone(), at: at.clone(), code, others };
+            self.write(&change, text, None, Some(at));
         }
         true
     }
+}
+
+/// What rustc suggests for a place, if nothing else is told of it and there is nothing in it for the user to fill in.
+fn plain(place: Place) -> Option<Vec<Change>> {
+    place.suggested.filter(|_| place.left_to_rustc).filter(|all| !all.iter().any(|change| change.code.contains("/*")))
 }
 
 fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {

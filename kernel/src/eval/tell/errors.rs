@@ -33,6 +33,8 @@ pub struct Place {
     /// A name is not there.
     pub names: bool,
     pub suggested: Option<Vec<Change>>,
+    /// It is told in rustc's words alone, and the text is Rust.
+    pub left_to_rustc: bool,
 }
 
 /// Tells rustc's errors in the cell's terms.
@@ -88,10 +90,11 @@ impl Explained {
     /// Where the cell's own text is wrong, what is said of that, and what rustc suggests.
     pub fn places(&self) -> Vec<Place> {
         let texts = Texts::new(&self.source);
-        let place = |(error, (e, _)): (usize, &(Diagnostic, Option<Retold>))| {
+        let place = |(error, (e, retold)): (usize, &(Diagnostic, Option<Retold>))| {
             let (_, at) = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
             let names = torch::NAMES.contains(&&*e.code);
-            Some(Place { error, at, message: e.message.clone(), names, suggested: suggested(e, &texts) })
+            let left_to_rustc = retold.is_none() && !e.code.is_empty();
+            Some(Place { error, at, message: e.message.clone(), names, suggested: suggested(e, &texts), left_to_rustc })
         };
         self.all.iter().enumerate().filter_map(place).collect()
     }

@@ -46,6 +46,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     };
     let read = was_read(e.new, &e.aligned.of_new, e.old) && was_read(e.old, &e.aligned.of_old, e.new);
     let fix = match (lost.first(), gained.first()) {
+        _ if e.new.is_read() => of_a_read(e.new, e.old),
         (Some((was, _)), Some((now, _))) if e.new.roots.len() == e.old.roots.len() => others(was, now, e.new),
         _ if read => read_before(e.new, gained.len(), lost.len()),
         _ => fix(e.new, e.old),
@@ -99,6 +100,16 @@ fn read_before(new: &Record, gained: usize, lost: usize) -> String {
         }
     };
     format!("{which}: expected once for each, and {}", stay(new, "all"))
+}
+
+/// Two reads of as much the same, which keep more or less.
+fn of_a_read(new: &Record, old: &Record) -> String {
+    let (was, now) = (count(old.roots.len(), "result"), new.roots.len());
+    format!(
+        "a read gives what it was asked for, and what took work on the way and a variable holds at the time: {was} then, {now} now; expected \
+         once for each, and {}",
+        stay(new, "all")
+    )
 }
 
 fn fix(new: &Record, old: &Record) -> String {

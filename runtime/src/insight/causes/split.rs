@@ -30,15 +30,19 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
     // `sync();` stands in many cells: it may be a copy's own, or another one.
     let copy = same_line(e.new.site, e.old.site);
-    let is_end = e.new.cause.ends_rounds() || copy && e.new.cause == Cause::OptimizerStep;
     match same_place(e.new.site, e.old.site) {
         true => rest(e),
-        false => middle(e).filter(|_| !is_end).or_else(|| rest(e).filter(|_| copy)),
+        false => middle(e).or_else(|| rest(e).filter(|_| copy)),
     }
 }
 
 /// The barrier in the middle: it gives values to what the step computes on its way, which some other function left pending.
 fn middle(e: &Evidence) -> Option<Claim> {
+    // An optimizer's step in a copy of the other's cell is that copy's own.
+    let is_end = e.new.cause == Cause::OptimizerStep && same_line(e.new.site, e.old.site);
+    if is_end || e.new.cause.ends_rounds() {
+        return None;
+    }
     // A value that the step computes on its way, and that only it makes use of.
     let on_the_way = |&&i: &&u32| {
         let j = e.aligned.of_new[i as usize];
