@@ -249,8 +249,7 @@ impl Graph {
     /// The roots of a barrier: every live tensor that has no value yet, in creation order. What is in the body of a loop has
     /// none by itself, and of an op with several results each stands for itself.
     pub fn barrier_roots(&self) -> Vec<NodeId> {
-        let root = |n: &Node| n.handles > 0 && n.depth == 0 && !n.op.several;
-        self.pending_nodes().filter(|&id| root(self.node(id))).collect()
+        self.pending_nodes().filter(|&id| self.node(id).is_wanted()).collect()
     }
 
     /// The roots of each device that has some, by device.
@@ -365,12 +364,12 @@ impl Graph {
         self.reach_from(ids, mark)
     }
 
-    /// The ops that a value was computed by, its own included, also where a read has been.
-    pub(super) fn behind(&mut self, id: NodeId) -> Vec<NodeId> {
+    /// The ops that values were computed by, their own included, also where a read has been.
+    pub(super) fn behind(&mut self, ids: &[NodeId]) -> Vec<NodeId> {
         self.mark += 1;
         let mark = self.mark;
-        self.node_mut(id).mark = mark;
-        self.reach_through(&[id], mark, |payload| matches!(payload, Payload::Pending | Payload::Cached(_)))
+        ids.iter().for_each(|&id| self.node_mut(id).mark = mark);
+        self.reach_through(ids, mark, |payload| matches!(payload, Payload::Pending | Payload::Cached(_)))
     }
 
     // What a node outside the cut feeds in.

@@ -151,6 +151,16 @@ impl Node {
         format!("{}[{}]", self.ty.dtype, sizes.join(","))
     }
 
+    /// Whether a variable holds it, so that a barrier gives it its value.
+    pub fn is_wanted(&self) -> bool {
+        self.handles > 0 && self.depth == 0 && !self.op.several
+    }
+
+    /// Whether it is one of the later values of a tensor that is changed in place.
+    pub fn is_changed(&self) -> bool {
+        self.lineage != self.seq
+    }
+
     /// Whether the gradient tape still needs this node's operands.
     pub fn on_tape(&self) -> bool {
         self.flags & REQUIRES_GRAD != 0 && self.flags & (TAPE_FREED | LEAF) == 0

@@ -2,7 +2,7 @@
 //! whatever is read next starts from them; and a barrier that has nothing else to do than what is cheap takes them as they are.
 use super::graph::{Graph, Node, NodeId};
 use super::op::Kind;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Products from which on a value is kept: what takes less is computed again sooner than another program is compiled.
 const MUCH: u64 = 1 << 16;
@@ -14,7 +14,7 @@ const EACH: u64 = 16;
 impl Graph {
     /// The pending nodes on the way to `roots` that are worth their place: of tensors that variables hold, and that no step changes.
     pub fn worth_keeping(&mut self, roots: &[NodeId]) -> Vec<NodeId> {
-        let held = |n: &Node| n.handles > 0 && n.depth == 0 && !n.op.several && n.lineage == n.seq;
+        let held = |n: &Node| n.is_wanted() && !n.is_changed();
         let needed = self.needed_by(roots);
         if !needed.iter().any(|id| held(self.node(*id)) && !roots.contains(id)) {
             return vec![];
@@ -26,24 +26,26 @@ impl Graph {
     }
 
     /// Of a barrier's roots, those that it runs, and those that it takes as reads have computed them: all of these where nothing else
-    /// is pending, and what took work where the rest is cheap. Mostly none: what a step computes beside a value that was read has
+    /// is pending, and what took work where the rest is cheap and on the same device. Mostly none: what a step computes beside a value that was read has
     /// most of its work in common with it, and is the same program whether it was read or not.
     pub fn left_by_reads(&mut self, roots: Vec<NodeId>) -> (Vec<NodeId>, Vec<NodeId>) {
-        let (read, rest): (Vec<_>, Vec<_>) = roots.iter().partition(|&&r| self.node(r).value().is_some());
-        if read.is_empty() || rest.is_empty() {
-            return (rest, read);
-        }
-        let much = |g: &Graph, nodes: &[NodeId]| g.work(nodes).iter().any(|&work| work >= MUCH);
-        let needed = self.needed_by(&rest);
-        if much(self, &needed) {
+        let is_read = |r: &NodeId| self.node(*r).value().is_some();
+        if !roots.iter().any(is_read) {
             return (roots, vec![]);
         }
-        let took_work = |r: &NodeId| {
-            let behind = self.behind(*r);
-            much(self, &behind)
-        };
-        let read: Vec<NodeId> = read.into_iter().filter(took_work).collect();
-        (roots.into_iter().filter(|r| !read.contains(r)).collect(), read)
+        let (read, rest): (Vec<_>, Vec<_>) = roots.iter().partition(|r| is_read(r));
+        if rest.is_empty() {
+            return (rest, read);
+        }
+        let needed = self.needed_by(&rest);
+        if self.work(&needed).iter().any(|&work| work >= MUCH) || self.by_device(roots.clone()).len() > 1 {
+            return (roots, vec![]);
+        }
+        let behind = self.behind(&read);
+        let took_work: HashSet<NodeId> =
+            behind.iter().zip(self.work(&behind)).filter(|(_, work)| *work >= MUCH).map(|(&id, _)| id).collect();
+        let takes = |r: &NodeId| read.contains(r) && took_work.contains(r);
+        roots.into_iter().partition(|r| !takes(r))
     }
 
     /// The products behind each of the nodes, which are in creation order: at least so many, since what two operands have

@@ -74,15 +74,10 @@ pub(super) fn step_ends(at: Place, barrier: u64) -> bool {
     line.ends
 }
 
-/// Whether it is one of the later values of a tensor that is changed in place.
-fn changed(n: &Node) -> bool {
-    n.lineage != n.seq
-}
-
 impl Graph {
     /// Whether what is needed was changed in place at `before`, and has been changed once more since.
     fn runs_rounds_again(&self, needed: &[NodeId], before: u64) -> bool {
-        let earlier = |n: &&Node| changed(n) && n.seq <= before;
+        let earlier = |n: &&Node| n.is_changed() && n.seq <= before;
         let again: HashSet<u64> = needed.iter().map(|&id| self.node(id)).filter(earlier).map(|n| n.lineage).collect();
         let once_more = |n: &Node| n.seq > before && again.contains(&n.lineage);
         !again.is_empty() && self.pending_nodes().any(|id| once_more(self.node(id)))
@@ -92,9 +87,9 @@ impl Graph {
     /// run.
     fn is_of_a_step(&self, id: NodeId, before: u64) -> bool {
         let n = self.node(id);
-        let pending = changed(n) && n.lineage <= before;
+        let pending = n.is_changed() && n.lineage <= before;
         // Of an operand that has its value the tensor has gone on.
-        let left = |n: &Node| n.value().is_some() && changed(n) && n.handles == 0;
+        let left = |n: &Node| n.value().is_some() && n.is_changed() && n.handles == 0;
         pending || n.inputs.iter().any(|&input| left(self.node(input)))
     }
 }

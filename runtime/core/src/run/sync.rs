@@ -181,14 +181,14 @@ pub(super) fn pending_parts() -> ToRun {
 
 fn in_parts(roots: Vec<NodeId>) -> ToRun {
     let mut g = graph();
-    let parts = g.by_device(roots.clone());
     let (rest, read) = g.left_by_reads(roots);
-    match parts.len() {
-        _ if rest.is_empty() => ToRun { parts: Parts::new(), scope: Scope::Barrier, read },
-        0 | 1 if read.is_empty() => ToRun { parts, scope: Scope::Barrier, read },
-        0 | 1 => ToRun { parts: g.by_device(rest), scope: Scope::Rest, read },
-        _ => ToRun { parts, scope: Scope::Part, read: vec![] },
-    }
+    let parts = g.by_device(rest);
+    let scope = match parts.len() {
+        0 | 1 if read.is_empty() => Scope::Barrier,
+        0 | 1 => Scope::Rest,
+        _ => Scope::Part,
+    };
+    ToRun { parts, scope, read }
 }
 
 /// What the parts of a barrier gave. The nodes get their values when all parts have been cut, so that each finds the graph as

@@ -40,9 +40,8 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
     let (at, lost, gained) = told(e);
     let was_read = |of: &Record, partner: &[u32], others: &Record| {
-        let token = |i: u32| token(of.steps[i as usize].op, of.lines[i as usize]);
-        let mut only = of.roots.iter().filter(|&&i| !others.roots.contains(&partner[i as usize]));
-        only.all(|&i| others.taken.contains(&token(i)))
+        let token = |i: usize| token(of.steps[i].op, of.lines[i]);
+        only(of, partner, others).all(|i| others.taken.contains(&token(i)))
     };
     let read = was_read(e.new, &e.aligned.of_new, e.old) && was_read(e.old, &e.aligned.of_old, e.new);
     let fix = match (lost.first(), gained.first()) {
@@ -58,11 +57,15 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 
 type Result = (String, Place);
 
+/// The results that the other one has not.
+fn only<'a>(of: &'a Record, partner: &'a [u32], others: &'a Record) -> impl Iterator<Item = usize> + 'a {
+    of.roots.iter().map(|&i| i as usize).filter(|&i| !others.roots.contains(&partner[i]))
+}
+
 /// Where it shows, and the results that only one of the two has.
 fn told(e: &Evidence) -> (Place, Vec<Result>, Vec<Result>) {
     let missing = |of: &Record, partner: &[u32], others: &Record| -> Vec<Result> {
-        let only = of.roots.iter().filter(|&&i| !others.roots.contains(&partner[i as usize]));
-        only.map(|&i| &of.steps[i as usize]).map(|step| (of.written(step), step.at)).collect()
+        only(of, partner, others).map(|i| &of.steps[i]).map(|step| (of.written(step), step.at)).collect()
     };
     let gained = missing(e.new, &e.aligned.of_new, e.old);
     let lost = missing(e.old, &e.aligned.of_old, e.new);
