@@ -3,7 +3,7 @@ use super::module::{Module, Parts, at_caller};
 use crate::tensor::{Tensor, refuse};
 use std::ops::Index;
 
-/// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, or a vector.
+/// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, a vector, or `()` for none yet.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -247,6 +247,13 @@ impl<M: Module + 'static> FromIterator<M> for Sequential {
 impl<M: Module + 'static> FromIterator<M> for ModuleList {
     fn from_iter<I: IntoIterator<Item = M>>(layers: I) -> ModuleList {
         ModuleList::new(layers.into_iter().collect::<Vec<M>>())
+    }
+}
+
+/// None yet.
+impl Layers for () {
+    fn boxed(self) -> Vec<Box<dyn Module>> {
+        vec![]
     }
 }
 

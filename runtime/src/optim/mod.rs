@@ -31,8 +31,8 @@ pub use plateau::{PlateauOptions, ReduceLROnPlateau};
 pub use scaler::GradScaler;
 pub use schedule::{
     ChainedScheduler, ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, CycleMode, CyclicLR, CyclicOptions,
-    ExponentialLR, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions, PolynomialLR,
-    SequentialLR, StepLR,
+    ExponentialLR, LRScheduler, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions,
+    PolynomialLR, Schedulers, SequentialLR, StepLR,
 };
 pub use sgd::{SGD, SGDOptions};
 

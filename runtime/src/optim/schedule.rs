@@ -1,40 +1,46 @@
 //! Learning rates that change from epoch to epoch (`torch.optim.lr_scheduler`), in closed form: epoch `n` gives one rate of each
-//! group's first one.
+//! group's first one. Each has a type of its own, as in torch; all that they do is [`LRScheduler`]'s.
 use super::Optimizer;
 use std::f64::consts::PI;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// The rate of an epoch, of the first rate.
 type Rate = Box<dyn Fn(usize, f64) -> f64 + Send + Sync>;
 
-/// Multiplies the first rate by what a function gives for the epoch (`torch.optim.lr_scheduler.LambdaLR`). The other schedules
-/// are of this type as well.
+/// What every schedule is behind its own name (`torch.optim.lr_scheduler.LRScheduler`): a function that takes any of them takes
+/// `&mut optim::LRScheduler`.
 ///
 /// ```
 /// use xlazy::prelude::*;
+/// fn epoch(opt: &mut optim::SGD, schedule: &mut optim::LRScheduler) {
+///     schedule.step(opt);
+/// }
 /// let w = tensor([1.0]).requires_grad_(true);
 /// let mut opt = optim::SGD::new([&w], 0.8);
 /// let mut schedule = optim::StepLR::new(&opt, 2, 0.5);
-/// let rates: Vec<f64> = (0..4).map(|_| { schedule.step(&mut opt); opt.lr() }).collect();
+/// let rates: Vec<f64> = (0..4).map(|_| { epoch(&mut opt, &mut schedule); opt.lr() }).collect();
 /// assert_eq!(rates, [0.8, 0.4, 0.4, 0.2]);
 /// ```
-pub struct LambdaLR {
+pub struct LRScheduler {
     first: Vec<f64>,
     epoch: usize,
     rate: Rate,
     momentum: Option<Rate>,
 }
 
-impl LambdaLR {
-    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
-        LambdaLR::of(optimizer, Box::new(move |n, first| first * factor(n)))
+impl LRScheduler {
+    fn of(optimizer: &dyn Optimizer, rate: impl Fn(usize, f64) -> f64 + Send + Sync + 'static) -> LRScheduler {
+        LRScheduler { first: optimizer.lrs(), epoch: 0, rate: Box::new(rate), momentum: None }
     }
 
-    fn of(optimizer: &dyn Optimizer, rate: Rate) -> LambdaLR {
-        LambdaLR { first: optimizer.lrs(), epoch: 0, rate, momentum: None }
+    /// One that multiplies the first rates.
+    fn times(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LRScheduler {
+        LRScheduler::of(optimizer, move |n, first| first * factor(n))
     }
 
     /// One whose first epoch has another rate than the optimizer's: it is set at once.
-    fn begun(self, optimizer: &mut dyn Optimizer) -> LambdaLR {
+    fn begun(self, optimizer: &mut dyn Optimizer) -> LRScheduler {
         self.set(optimizer, 0);
         self
     }
@@ -83,6 +89,87 @@ impl LambdaLR {
     }
 }
 
+impl fmt::Debug for LRScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("LRScheduler").field("last_epoch", &self.epoch).field("last_lr", &self.get_last_lr()).finish()
+    }
+}
+
+/// Several schedules, of one kind or of many: a `Vec`, or a tuple of up to six.
+pub trait Schedulers {
+    #[doc(hidden)]
+    fn all(self) -> Vec<LRScheduler>;
+}
+
+impl<S: Into<LRScheduler>> Schedulers for Vec<S> {
+    fn all(self) -> Vec<LRScheduler> {
+        self.into_iter().map(Into::into).collect()
+    }
+}
+
+macro_rules! tuples {
+    ($first:ident $($rest:ident)*) => {
+        impl<$first: Into<LRScheduler>, $($rest: Into<LRScheduler>),*> Schedulers for ($first, $($rest,)*) {
+            fn all(self) -> Vec<LRScheduler> {
+                #[allow(non_snake_case)]
+                let ($first, $($rest,)*) = self;
+                vec![$first.into(), $($rest.into()),*]
+            }
+        }
+        tuples!($($rest)*);
+    };
+    () => {};
+}
+tuples!(A B C D E F);
+
+macro_rules! schedulers {
+    ($($name:ident)*) => {$(
+        impl Deref for $name {
+            type Target = LRScheduler;
+
+            fn deref(&self) -> &LRScheduler {
+                &self.0
+            }
+        }
+
+        impl DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut LRScheduler {
+                &mut self.0
+            }
+        }
+
+        impl From<$name> for LRScheduler {
+            fn from(schedule: $name) -> LRScheduler {
+                schedule.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("last_epoch", &self.epoch).field("last_lr", &self.get_last_lr()).finish()
+            }
+        }
+    )*};
+}
+schedulers!(LambdaLR StepLR MultiStepLR ExponentialLR ConstantLR LinearLR PolynomialLR CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR SequentialLR ChainedScheduler MultiplicativeLR CyclicLR);
+
+/// Multiplies the first rate by what a function gives for the epoch (`torch.optim.lr_scheduler.LambdaLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
+/// let mut schedule = optim::LambdaLR::new(&opt, |epoch| 1.0 / (1 + epoch) as f64);
+/// (0..3).for_each(|_| schedule.step(&mut opt));
+/// assert_eq!(opt.lr(), 0.25);
+/// ```
+pub struct LambdaLR(LRScheduler);
+
+impl LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
+        LambdaLR(LRScheduler::times(optimizer, factor))
+    }
+}
+
 /// Times `gamma` every `step_size` epochs (`torch.optim.lr_scheduler.StepLR`).
 ///
 /// ```
@@ -92,12 +179,11 @@ impl LambdaLR {
 /// (0..4).for_each(|_| schedule.step(&mut opt));
 /// assert_eq!(opt.lr(), 0.25);
 /// ```
-pub struct StepLR;
+pub struct StepLR(LRScheduler);
 
 impl StepLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, step_size: usize, gamma: f64) -> LambdaLR {
-        LambdaLR::new(optimizer, move |n| gamma.powf((n / step_size.max(1)) as f64))
+    pub fn new(optimizer: &dyn Optimizer, step_size: usize, gamma: f64) -> StepLR {
+        StepLR(LRScheduler::times(optimizer, move |n| gamma.powf((n / step_size.max(1)) as f64)))
     }
 }
 
@@ -110,13 +196,14 @@ impl StepLR {
 /// (0..3).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.025).abs() < 1e-9);
 /// ```
-pub struct MultiStepLR;
+pub struct MultiStepLR(LRScheduler);
 
 impl MultiStepLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, milestones: &[usize], gamma: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, milestones: &[usize], gamma: f64) -> MultiStepLR {
         let milestones = milestones.to_vec();
-        LambdaLR::new(optimizer, move |n| gamma.powf(milestones.iter().filter(|m| **m <= n).count() as f64))
+        MultiStepLR(LRScheduler::times(optimizer, move |n| {
+            gamma.powf(milestones.iter().filter(|m| **m <= n).count() as f64)
+        }))
     }
 }
 
@@ -129,12 +216,11 @@ impl MultiStepLR {
 /// (0..3).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.0125).abs() < 1e-9);
 /// ```
-pub struct ExponentialLR;
+pub struct ExponentialLR(LRScheduler);
 
 impl ExponentialLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, gamma: f64) -> LambdaLR {
-        LambdaLR::new(optimizer, move |n| gamma.powf(n as f64))
+    pub fn new(optimizer: &dyn Optimizer, gamma: f64) -> ExponentialLR {
+        ExponentialLR(LRScheduler::times(optimizer, move |n| gamma.powf(n as f64)))
     }
 }
 
@@ -147,12 +233,11 @@ impl ExponentialLR {
 /// (0..3).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.05).abs() < 1e-9);
 /// ```
-pub struct ConstantLR;
+pub struct ConstantLR(LRScheduler);
 
 impl ConstantLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: usize) -> LambdaLR {
-        LambdaLR::new(optimizer, move |n| if n < total { factor } else { 1.0 }).begun(optimizer)
+    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: usize) -> ConstantLR {
+        ConstantLR(LRScheduler::times(optimizer, move |n| if n < total { factor } else { 1.0 }).begun(optimizer))
     }
 }
 
@@ -165,13 +250,12 @@ impl ConstantLR {
 /// (0..2).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.06).abs() < 1e-9);
 /// ```
-pub struct LinearLR;
+pub struct LinearLR(LRScheduler);
 
 impl LinearLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: usize) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: usize) -> LinearLR {
         let done = move |n: usize| n.min(total) as f64 / total.max(1) as f64;
-        LambdaLR::new(optimizer, move |n| start + (end - start) * done(n)).begun(optimizer)
+        LinearLR(LRScheduler::times(optimizer, move |n| start + (end - start) * done(n)).begun(optimizer))
     }
 }
 
@@ -184,12 +268,13 @@ impl LinearLR {
 /// (0..2).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.025).abs() < 1e-9);
 /// ```
-pub struct PolynomialLR;
+pub struct PolynomialLR(LRScheduler);
 
 impl PolynomialLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, total: usize, power: f64) -> LambdaLR {
-        LambdaLR::new(optimizer, move |n| (1.0 - n.min(total) as f64 / total.max(1) as f64).powf(power))
+    pub fn new(optimizer: &dyn Optimizer, total: usize, power: f64) -> PolynomialLR {
+        PolynomialLR(LRScheduler::times(optimizer, move |n| {
+            (1.0 - n.min(total) as f64 / total.max(1) as f64).powf(power)
+        }))
     }
 }
 
@@ -206,13 +291,12 @@ fn half_cosine(from: f64, to: f64, done: f64) -> f64 {
 /// (0..2).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.05).abs() < 1e-9);
 /// ```
-pub struct CosineAnnealingLR;
+pub struct CosineAnnealingLR(LRScheduler);
 
 impl CosineAnnealingLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, t_max: usize, eta_min: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, t_max: usize, eta_min: f64) -> CosineAnnealingLR {
         let at = move |n: usize, first| half_cosine(first, eta_min, n as f64 / t_max.max(1) as f64);
-        LambdaLR::of(optimizer, Box::new(at))
+        CosineAnnealingLR(LRScheduler::of(optimizer, at))
     }
 }
 
@@ -226,11 +310,10 @@ impl CosineAnnealingLR {
 /// (0..2).for_each(|_| schedule.step(&mut opt));
 /// assert!((opt.lr() - 0.1).abs() < 1e-9);
 /// ```
-pub struct CosineAnnealingWarmRestarts;
+pub struct CosineAnnealingWarmRestarts(LRScheduler);
 
 impl CosineAnnealingWarmRestarts {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, t_0: usize, t_mult: usize, eta_min: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, t_0: usize, t_mult: usize, eta_min: f64) -> CosineAnnealingWarmRestarts {
         let (t_0, t_mult) = (t_0.max(1), t_mult.max(1));
         let at = move |n: usize, first| {
             let (mut left, mut length) = (n, t_0);
@@ -243,7 +326,7 @@ impl CosineAnnealingWarmRestarts {
             }
             half_cosine(first, eta_min, left as f64 / length as f64)
         };
-        LambdaLR::of(optimizer, Box::new(at))
+        CosineAnnealingWarmRestarts(LRScheduler::of(optimizer, at))
     }
 }
 
@@ -291,15 +374,14 @@ impl Default for OneCycleOptions {
 /// (0..2).for_each(|_| schedule.step(&mut opt));
 /// assert_eq!(opt.lr(), 1.0);
 /// ```
-pub struct OneCycleLR;
+pub struct OneCycleLR(LRScheduler);
 
 impl OneCycleLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize) -> OneCycleLR {
         OneCycleLR::with(optimizer, max_lr, total_steps, OneCycleOptions::default())
     }
 
-    pub fn with(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize, o: OneCycleOptions) -> LambdaLR {
+    pub fn with(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize, o: OneCycleOptions) -> OneCycleLR {
         let (low, total) = (max_lr / o.div_factor, total_steps as f64);
         let last = low / o.final_div_factor;
         let up = o.pct_start * total - 1.0;
@@ -326,11 +408,11 @@ impl OneCycleLR {
             unreachable!("the last phase takes what is left")
         };
         let rates = between.clone();
-        let mut schedule = LambdaLR::of(optimizer, Box::new(move |n, _| rates(n, &|p| p.1)));
+        let mut schedule = LRScheduler::of(optimizer, move |n, _| rates(n, &|p| p.1));
         if o.cycle_momentum && optimizer.set_momentum(most) {
             schedule.momentum = Some(Box::new(move |n, _| between(n, &|p| p.2)));
         }
-        schedule.begun(optimizer)
+        OneCycleLR(schedule.begun(optimizer))
     }
 }
 
@@ -342,18 +424,18 @@ impl OneCycleLR {
 /// let mut opt = optim::SGD::new([&w], 1.0);
 /// let after = optim::CosineAnnealingLR::new(&opt, 10, 0.0);
 /// let warm_up = optim::LinearLR::new(&mut opt, 0.5, 1.0, 2);
-/// let mut schedule = optim::SequentialLR::new(&mut opt, vec![warm_up, after], &[2]);
+/// let mut schedule = optim::SequentialLR::new(&mut opt, (warm_up, after), &[2]);
 /// let mut rates = vec![opt.lr()];
 /// (0..2).for_each(|_| { schedule.step(&mut opt); rates.push(opt.lr()) });
 /// assert_eq!(rates, [0.5, 0.75, 1.0]);
 /// ```
-pub struct SequentialLR;
+pub struct SequentialLR(LRScheduler);
 
 impl SequentialLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>, milestones: &[usize]) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, schedules: impl Schedulers, milestones: &[usize]) -> SequentialLR {
         let milestones = milestones.to_vec();
         // The rates before any of them: a schedule that begins with another one has changed the optimizer's.
+        let schedules = schedules.all();
         let first = schedules.first().map(|s| s.first.clone());
         let rate = move |n: usize, first: f64| {
             let i = milestones.iter().filter(|m| **m <= n).count().min(schedules.len().saturating_sub(1));
@@ -361,7 +443,7 @@ impl SequentialLR {
             (schedules[i].rate)(n - since, first)
         };
         let first = first.unwrap_or_else(|| optimizer.lrs());
-        LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
+        SequentialLR(LRScheduler { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer))
     }
 }
 
@@ -374,19 +456,19 @@ impl SequentialLR {
 /// let mut opt = optim::SGD::new([&w], 1.0);
 /// let warm_up = optim::ConstantLR::new(&mut opt, 0.5, 1);
 /// let decay = optim::ExponentialLR::new(&opt, 0.5);
-/// let mut schedule = optim::ChainedScheduler::new(&mut opt, vec![warm_up, decay]);
+/// let mut schedule = optim::ChainedScheduler::new(&mut opt, (warm_up, decay));
 /// schedule.step(&mut opt);
 /// assert_eq!(opt.lr(), 0.5);
 /// ```
-pub struct ChainedScheduler;
+pub struct ChainedScheduler(LRScheduler);
 
 impl ChainedScheduler {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, schedules: impl Schedulers) -> ChainedScheduler {
+        let schedules = schedules.all();
         let first = schedules.first().map(|s| s.first.clone()).unwrap_or_else(|| optimizer.lrs());
         let rate =
             move |n: usize, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
-        LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
+        ChainedScheduler(LRScheduler { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer))
     }
 }
 
@@ -399,12 +481,11 @@ impl ChainedScheduler {
 /// (0..3).for_each(|_| schedule.step(&mut opt));
 /// assert_eq!(opt.lr(), 0.125);
 /// ```
-pub struct MultiplicativeLR;
+pub struct MultiplicativeLR(LRScheduler);
 
 impl MultiplicativeLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
-        LambdaLR::new(optimizer, move |n| (1..=n).map(&factor).product())
+    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> MultiplicativeLR {
+        MultiplicativeLR(LRScheduler::times(optimizer, move |n| (1..=n).map(&factor).product()))
     }
 }
 
@@ -457,15 +538,14 @@ impl Default for CyclicOptions {
 /// let rates: Vec<f64> = (0..4).map(|_| { schedule.step(&mut opt); opt.lr() }).collect();
 /// assert_eq!(rates, [0.5, 1.0, 0.5, 0.0]);
 /// ```
-pub struct CyclicLR;
+pub struct CyclicLR(LRScheduler);
 
 impl CyclicLR {
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64) -> CyclicLR {
         CyclicLR::with(optimizer, base_lr, max_lr, CyclicOptions::default())
     }
 
-    pub fn with(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64, o: CyclicOptions) -> LambdaLR {
+    pub fn with(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64, o: CyclicOptions) -> CyclicLR {
         let up = o.step_size_up.max(1) as f64;
         let total = up + o.step_size_down.map_or(up, |n| n.max(1) as f64);
         let ratio = up / total;
@@ -481,11 +561,11 @@ impl CyclicLR {
                     CycleMode::ExpRange(gamma) => gamma.powf(n as f64),
                 }
         };
-        let mut schedule = LambdaLR::of(optimizer, Box::new(move |n, _| base_lr + (max_lr - base_lr) * height(n)));
+        let mut schedule = LRScheduler::of(optimizer, move |n, _| base_lr + (max_lr - base_lr) * height(n));
         if o.cycle_momentum && optimizer.set_momentum(o.max_momentum) {
             let way = o.max_momentum - o.base_momentum;
             schedule.momentum = Some(Box::new(move |n, _| o.max_momentum - way * height(n)));
         }
-        schedule.begun(optimizer)
+        CyclicLR(schedule.begun(optimizer))
     }
 }

@@ -1,6 +1,9 @@
-//! Closures that functions of the notebook make: what a function says of its result is the type that later cells have them by.
+//! Closures that functions of the notebook make, or that types of the notebook are made of: what the function says of its result, and the
+//! type of its parts, is the type that later cells have them by.
 use crate::eval::generate::code::Loaded;
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::functions::Closure;
+use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::syntax::has_any_lifetime;
 use crate::eval::text::depth;
@@ -48,11 +51,75 @@ pub(super) fn functions_handed_over(parsed: &mut Parsed, loaded: &[Loaded], defs
     };
     let variables = parsed.places.variables.iter_mut().enumerate();
     let left = variables.map(|(n, v)| {
-        v.functions.retain(|f| f.name.as_ref().is_none_or(is_function));
+        v.functions.retain_mut(|f| match &mut f.closure {
+            Some(closure) => wanted(closure, defs).map(|wanted| closure.wanted = wanted).is_some(),
+            None => f.name.as_ref().is_none_or(is_function),
+        });
         (n, !v.functions.is_empty())
     });
     left.filter(|(_, any)| *any).map(|(n, _)| n).collect()
 }
+
+/// The trait that a type of the notebook, or what it implements, wants of a closure with so many arguments: of the type's own parameters
+/// anything.
+fn wanted(closure: &Closure, defs: &Definitions) -> Option<String> {
+    let (_, ty) = defs.type_named(&closure.of)?;
+    let of_it = |i: &&Item| i.header.as_ref().is_some_and(|h| own_name(&h.self_type) == closure.of);
+    let impls = defs.items().map(|(_, item)| item).filter(of_it);
+    [ty].into_iter().chain(impls).find_map(|item| {
+        let text = item.text();
+        // Bodies say nothing of it.
+        let head = format!("{}{{}}", text.split_once('{')?.0);
+        if !head.contains("Fn") { None } else { depth::as_people_write(&head, || bound(&head, closure.arity)) }
+    })
+}
+
+/// A type's name without what it is of.
+fn own_name(ty: &str) -> &str {
+    ty.split('<').next().unwrap_or(ty).trim()
+}
+
+/// The first closure's trait in the head of a struct, an enum or an `impl`.
+fn bound(head: &str, arity: usize) -> Option<String> {
+    let item: syn::Item = depth::fits(head).then(|| syn::parse_str(head).ok())??;
+    let generics = match &item {
+        syn::Item::Struct(s) => &s.generics,
+        syn::Item::Enum(e) => &e.generics,
+        syn::Item::Impl(i) => &i.generics,
+        _ => return None,
+    };
+    let own: Vec<String> = generics.type_params().map(|p| p.ident.to_string()).collect();
+    let written = |ty: &syn::Type| {
+        let text = ty.to_token_stream().to_string();
+        let words = scan::mentions(&text);
+        match ty {
+            _ if !own.iter().any(|name| words.contains(name)) => text,
+            syn::Type::Reference(r) => format!("&{}_", if r.mutability.is_some() { "mut " } else { "" }),
+            _ => "_".to_owned(),
+        }
+    };
+    let parameters = generics.type_params().map(|p| &p.bounds);
+    let wheres = generics.where_clause.iter().flat_map(|w| &w.predicates).filter_map(|p| match p {
+        syn::WherePredicate::Type(of) => Some(&of.bounds),
+        _ => None,
+    });
+    parameters.chain(wheres).flatten().find_map(|bound| {
+        let (name, arguments) = closure_trait(bound)?;
+        let arguments: Vec<String> = arguments.inputs.iter().map(written).collect();
+        (arguments.len() == arity).then(|| format!("{name}({}) -> _", arguments.join(", ")))
+    })
+}
+
+/// `Fn(u32) -> u32` and its like.
+fn closure_trait(bound: &syn::TypeParamBound) -> Option<(&'static str, &syn::ParenthesizedGenericArguments)> {
+    let syn::TypeParamBound::Trait(of) = bound else { return None };
+    let last = of.path.segments.last()?;
+    let name = CLOSURES.into_iter().find(|name| last.ident == name)?;
+    let syn::PathArguments::Parenthesized(arguments) = &last.arguments else { return None };
+    Some((name, arguments))
+}
+
+const CLOSURES: [&str; 3] = ["Fn", "FnMut", "FnOnce"];
 
 /// The function that a `let` of one variable calls: `let mut f = make(…);`
 fn called(text: &str) -> Option<String> {
@@ -90,10 +157,8 @@ fn closure_in(head: &str) -> Option<(usize, Vec<String>)> {
         _ => Some("_".to_owned()),
     };
     ty.bounds.iter().find_map(|bound| {
-        let syn::TypeParamBound::Trait(of) = bound else { return None };
-        let last = of.path.segments.last()?;
-        let level = ["Fn", "FnMut", "FnOnce"].iter().position(|name| last.ident == name)?;
-        let syn::PathArguments::Parenthesized(arguments) = &last.arguments else { return None };
+        let (name, arguments) = closure_trait(bound)?;
+        let level = CLOSURES.iter().position(|n| *n == name)?;
         Some((level, arguments.inputs.iter().map(written).collect::<Option<_>>()?))
     })
 }
@@ -114,6 +179,20 @@ mod tests {
         ] {
             let wanted = closure.map(|(level, all)| (level, all.into_iter().map(str::to_owned).collect()));
             assert_eq!(depth::as_people_write(head, || closure_in(head)), wanted, "{head}");
+        }
+    }
+
+    #[test]
+    fn what_a_type_wants_of_its_closure() {
+        for (head, wanted) in [
+            ("struct Cache<T> where T: Fn(u32) -> u32 {}", Some("Fn(u32) -> _")),
+            ("impl<A: Clone, T: FnMut(&A, &str) -> A> Cache<A, T> {}", None),
+            ("impl<A: Clone, T: FnMut(&A) -> A> Cache<A, T> {}", Some("FnMut(&_) -> _")),
+            ("impl<A: Clone, T: FnMut(Vec<A>)> Cache<A, T> {}", Some("FnMut(_) -> _")),
+            ("enum Step<F: FnOnce(&str)> {}", Some("FnOnce(& str) -> _")),
+            ("struct Cache<T> {}", None),
+        ] {
+            assert_eq!(depth::as_people_write(head, || bound(head, 1)).as_deref(), wanted, "{head}");
         }
     }
 

@@ -8,6 +8,7 @@ use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
 pub(super) fn replan(
@@ -19,6 +20,7 @@ pub(super) fn replan(
 ) -> bool {
     let before = plan.clone();
     plan.named.extend(errors.iter().filter_map(|error| by_the_notebooks_glob(error, source, parsed)));
+    plan.functions.retain(|n| !errors.iter().any(|error| is_about_closures(error, *n, source, parsed)));
     if *plan != before {
         return true;
     }
@@ -89,6 +91,16 @@ pub(super) fn replan(
         }
     }
     *plan != before && plan.closures.values().chain(plan.kept.values()).all(|level| *level <= 2)
+}
+
+/// Whether an error is about a closure that a variable's `let` hands over: it may not be what it was boxed as.
+fn is_about_closures(error: &Diagnostic, variable: usize, source: &Source, parsed: &Parsed) -> bool {
+    let functions = parsed.places.variables[variable].functions.iter();
+    let closures: Vec<_> = functions.filter(|f| f.closure.is_some()).map(|f| &f.at).collect();
+    let boxes = |s: &Span| matches!(source.provenance(s.start), Provenance::Generated(Tag::Boxed(n)) if *n == variable);
+    let within = |part: Range<usize>| closures.iter().any(|at| part.start < at.end && at.start < part.end);
+    let about = |s: &Span| boxes(s) || source.user_part(s.start..s.end).is_some_and(|(_, part)| within(part));
+    error.spans.iter().filter(|s| s.ours).any(about)
 }
 
 /// What rustc says of the cell as it is written is learned for the cell with its variables held, which is tried once more then.

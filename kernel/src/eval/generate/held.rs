@@ -2,6 +2,7 @@
 //! mentions. A variable whose mentions cannot be changed stays in the code as it is.
 use super::kept::{Along, kept};
 use super::plan::{Form, Loaded, Plan};
+use crate::eval::parse::functions::Closure;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
 use crate::eval::text::source::{Splice, Tag};
@@ -124,10 +125,19 @@ impl<'a> Held<'a> {
 
     /// What stands around functions that are handed over.
     fn pointers(&self) -> impl Iterator<Item = [Splice; 2]> {
-        let all = self.plan.functions.iter().flat_map(|n| self.parsed.places.variables[*n].functions.iter());
+        let here = self.plan.functions.difference(&self.plan.pending);
+        let all = here.flat_map(|n| self.parsed.places.variables[*n].functions.iter().map(|f| (f.at.start, (*n, f))));
         // Variables of one pattern have one `let`.
-        let all: BTreeMap<usize, usize> = all.map(|f| (f.at.start, f.at.end)).collect();
-        all.into_iter().map(|(start, end)| [Splice::insert(start, "xlazy_rt::pointer("), Splice::insert(end, ")")])
+        all.collect::<BTreeMap<_, _>>().into_values().map(|(n, f)| {
+            let around = |before, after| [Splice::insert(f.at.start, before), Splice::insert(f.at.end, after)];
+            let Some(Closure { wanted, .. }) = &f.closure else {
+                return around("xlazy_rt::pointer(".to_owned(), ")");
+            };
+            // As a `let` it tells the closure what it is called with.
+            let object =
+                format!("{{ let xlazy_f: ::std::boxed::Box<dyn ::core::ops::{wanted}> = ::std::boxed::Box::new(");
+            around(object, "); xlazy_f }").map(|splice| splice.tagged(Tag::Boxed(n)))
+        })
     }
 
     /// The last variable of that name that the cell declares is held.

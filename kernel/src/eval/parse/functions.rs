@@ -1,5 +1,5 @@
-//! Functions that a `let` hands over by their paths, `Tree::new(&v, std::cmp::min)`: the type of what it makes says which function it is,
-//! and has no name.
+//! Functions that a `let` hands over by their paths, `Tree::new(&v, std::cmp::min)`, and closures, `Cache::new(|x| x + 1)`: the type of
+//! what it makes says which one it is, and has no name.
 use super::syntax::bytes;
 use std::ops::Range;
 use syn::{Expr, Local};
@@ -10,39 +10,61 @@ pub struct Function {
     pub at: Range<usize>,
     /// Of one without a module its name, which may be a variable's.
     pub name: Option<String>,
+    pub closure: Option<Closure>,
+}
+
+/// What is known of a closure that is handed over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closure {
+    /// The type that is made of it.
+    pub of: String,
+    /// How many arguments it has.
+    pub arity: usize,
+    /// The trait that the type wants of it, as it is written: `FnMut(u32) -> u32`. It says so itself where it is defined.
+    pub wanted: String,
 }
 
 pub(super) fn functions(local: &Local, base: usize) -> Vec<Function> {
     let mut found = Vec::new();
     if let Some(init) = &local.init {
-        kept(&init.expr, base, &mut found);
+        kept(&init.expr, None, base, &mut found);
     }
     found
 }
 
-/// What becomes a part of a value: what a constructor is called with, fields of a struct, elements of a tuple.
-fn kept(e: &Expr, base: usize, found: &mut Vec<Function>) {
+/// What becomes a part of a value, `of` a type: what a constructor is called with, fields of a struct, elements of a tuple.
+fn kept(e: &Expr, of: Option<&str>, base: usize, found: &mut Vec<Function>) {
+    let at = || bytes(syn::spanned::Spanned::span(e), base);
     match e {
         Expr::Path(p) if p.qself.is_none() => {
             let all = &p.path.segments;
             let last = all[all.len() - 1].ident.to_string();
             if last.starts_with(char::is_lowercase) && last != "self" {
                 let name = (all.len() == 1).then_some(last);
-                found.push(Function { at: bytes(syn::spanned::Spanned::span(e), base), name });
+                found.push(Function { at: at(), name, closure: None });
             }
         }
-        Expr::Call(c) if makes(&c.func) => c.args.iter().for_each(|e| kept(e, base, found)),
-        Expr::Struct(s) => s.fields.iter().filter(|f| f.colon_token.is_some()).for_each(|f| kept(&f.expr, base, found)),
-        Expr::Tuple(t) => t.elems.iter().for_each(|e| kept(e, base, found)),
-        Expr::Paren(p) => kept(&p.expr, base, found),
+        Expr::Closure(c) if c.asyncness.is_none() => {
+            let of = of.map(|of| Closure { of: of.to_owned(), arity: c.inputs.len(), wanted: String::new() });
+            found.extend(of.map(|closure| Function { at: at(), name: None, closure: Some(closure) }));
+        }
+        Expr::Call(c) if let Some(of) = makes(&c.func) => c.args.iter().for_each(|e| kept(e, Some(&of), base, found)),
+        Expr::Struct(s) => {
+            let of = s.path.segments.last().map(|s| s.ident.to_string());
+            let given = s.fields.iter().filter(|f| f.colon_token.is_some());
+            given.for_each(|f| kept(&f.expr, of.as_deref(), base, found));
+        }
+        Expr::Tuple(t) => t.elems.iter().for_each(|e| kept(e, None, base, found)),
+        Expr::Paren(p) => kept(&p.expr, of, base, found),
         _ => {}
     }
 }
 
-/// `Type(…)`, `Type::new(…)`.
-fn makes(called: &Expr) -> bool {
-    let Expr::Path(p) = called else { return false };
-    p.path.segments.iter().rev().take(2).any(|s| s.ident.to_string().starts_with(char::is_uppercase))
+/// The type of `Type(…)`, `Type::new(…)`.
+fn makes(called: &Expr) -> Option<String> {
+    let Expr::Path(p) = called else { return None };
+    let names = p.path.segments.iter().rev().take(2).map(|s| s.ident.to_string());
+    names.into_iter().find(|name| name.starts_with(char::is_uppercase))
 }
 
 #[cfg(test)]
@@ -59,7 +81,16 @@ mod tests {
         assert_eq!(of("let f = std::cmp::min::<i32>;"), ["std::cmp::min::<i32>"]);
         assert_eq!(of("let t = Tree::new(&v, min);"), ["min"]);
         assert_eq!(of("let t = Some(a::Tree { f: i32::max, g, n: 1 });"), ["i32::max"]);
-        for none in ["let t = v.iter().map(f64::sqrt);", "let t = make(min);", "let t = i32::MAX;", "let t = &a::b;"] {
+        assert_eq!(of("let t = a::Cache::new(1, |x| x + 1);"), ["|x| x + 1"]);
+        assert_eq!(of("let t = (Cache { f: move |x: u32| x, n: 1 }, 2);"), ["move |x: u32| x"]);
+        for none in [
+            "let t = |x| x;",
+            "let t = (|x| x, 1);",
+            "let t = v.iter().map(f64::sqrt);",
+            "let t = make(min);",
+            "let t = i32::MAX;",
+            "let t = &a::b;",
+        ] {
             assert_eq!(of(none), Vec::<String>::new(), "{none}");
         }
     }

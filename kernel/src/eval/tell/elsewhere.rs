@@ -129,6 +129,9 @@ pub(super) fn of_another_library(
         }
         ("E0599", ["clone", ty, ..]) if ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") => COPIED.to_owned(),
         ("E0599", ["clone", "Sequential" | "Linear" | "Conv2d" | "Embedding" | "LSTM" | "ModuleList", ..]) => COPIED.to_owned(),
+        ("E0599", ["add" | "append" | "add_module" | "add_layer", "Sequential" | "ModuleList", ..]) => {
+            "`.push(layer)` adds one, to a `let mut` variable; `nn::Sequential::new((a, b))` has several at once".to_owned()
+        }
         ("E0599", ["children" | "modules" | "named_children", ..]) => {
             "`.named_modules()` has the names and kinds of all modules inside, `.parameters()` what is trained; `.apply(|m| …)` does something \
              to each of them, and one in a field is that field"

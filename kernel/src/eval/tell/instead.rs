@@ -10,7 +10,9 @@ use super::stands::{LIST, NUMBER, TENSOR, subject};
 use super::subscript;
 use super::table::{PAGE, rows};
 use super::there::{OPS, in_scope, targets};
-use super::words::{Captured, TENSORS, Words, compared, found_at, is_name_of_argument, receiver, tokens};
+use super::words::{
+    Captured, MODULES, TENSORS, Words, compared, found_at, is_name_of_argument, is_one, receiver, tokens,
+};
 use crate::eval::text::scan::{Kind, Token};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -359,6 +361,8 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
                     && name.contains('.')
                     && text.chars().all(|c| c.is_ascii_digit());
                 let text = &match name {
+                    // A tuple of one.
+                    MODULES if is_one(&text) => text + ",",
                     "m" => compared(text),
                     _ if whole => text + ".0",
                     // Python's functions of numbers take whole ones, too.

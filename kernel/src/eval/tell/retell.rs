@@ -118,8 +118,18 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             }
         }
         ("E0277", _) if error.message.starts_with("the `?` operator can only be applied") => {
-            "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
-                .to_owned()
+            let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+            let value = text.text.get(at.clone())?.strip_suffix('?')?;
+            let said = error.text();
+            let ty = said.split("cannot be applied to type `").nth(1).and_then(|rest| rest.split('`').next());
+            let Some(ty) = ty.filter(|_| syn::parse_str::<syn::Ident>(value.trim()).is_err()) else {
+                let help = "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is";
+                return Some(with_words(error, help.to_owned()));
+            };
+            let refuses = if ty.contains("xlazy::") { "; what an op refuses ends the cell with its error" } else { "" };
+            let help = format!("leave `?` out: `{ty}` is no `Result`{refuses}");
+            let change = Some(Change::new(text, at.end - 1..at.end, String::new()));
+            return Some(Retold { change, with_labels: false, ..with_words(error, help) });
         }
         ("E0277", _) if let Some(help) = numbers::told(&error.message) => {
             return Some(Retold { with_labels: false, ..with_words(error, help) });

@@ -1,7 +1,7 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
 use super::literals::is_whole;
 use super::values::{alike, floats, is_dtype, is_number, plain};
-use super::words::{Words, compared, inside, listed, receiver, unquoted};
+use super::words::{Words, bare_list, compared, inside, is_one, listed, receiver, unquoted};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -81,9 +81,7 @@ impl Torch {
                     let all: Vec<&str> = plain.by_ref().map(String::as_str).collect();
                     // One list is the list, lent or not.
                     let list_of = match all[..] {
-                        [one] if one.trim_start_matches('&').starts_with(['(', '[']) => {
-                            one.trim_start_matches('&').to_owned()
-                        }
+                        [one] if bare_list(one).starts_with(['(', '[']) => bare_list(one).to_owned(),
                         [one] => format!("[{one}]"),
                         _ => format!("({})", all.join(", ")),
                     };
@@ -464,7 +462,8 @@ impl<'a> Ours<'a> {
     pub(super) fn converted(&self, value: &str, ty: &str) -> Option<String> {
         let value = plain(value);
         let (none, text) = (value == "None", unquoted(value));
-        let list = (value.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(value));
+        let items = bare_list(value);
+        let list = (items.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(items));
         let number = is_number(value);
         let whole = number && is_whole(value.trim_start_matches('-'));
         let yes_or_no = matches!(value, "true" | "false");
@@ -488,6 +487,11 @@ impl<'a> Ours<'a> {
                 inner if text.is_some() => self.converted(value, inner),
                 _ => (!none).then(|| value.to_owned()),
             };
+        }
+        // What may be of several types is a tuple.
+        if let ("impl Layers" | "impl Schedulers", Some(all)) = (ty, list) {
+            let all = all.trim_end_matches([',', ' ']);
+            return Some(if is_one(all) { format!("vec![{all}]") } else { format!("({all})") });
         }
         // `super::Reduction`
         let ty = if ty.starts_with(char::is_lowercase) { ty.rsplit("::").next()? } else { ty };

@@ -80,7 +80,10 @@ impl<'t> Words<'t> {
         let named = named || self.word(i + 1) == "!" && self.word(i + 2) != "=";
         let stands = match self.kind(i)? {
             Kind::Ident => {
-                CALLED.contains(&word) || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
+                // A type that a method is of.
+                let of = word == "f32" && i > 0 && self.word(i - 1) == "<";
+                of || CALLED.contains(&word)
+                    || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
             }
             Kind::Number => true,
             // The name of a file, say.
@@ -141,9 +144,10 @@ impl<'t> Words<'t> {
         (at > i).then_some(at)
     }
 
-    /// Behind the list that begins at `i`, or that is lent there.
+    /// Behind the list that begins at `i`, or that is lent there, or made a vector.
     fn behind_list(&self, i: usize) -> Option<usize> {
-        let open = i + usize::from(self.word(i) == "&");
+        let lent = i + usize::from(self.word(i) == "&");
+        let open = lent + if self.word(lent) == "vec" && self.word(lent + 1) == "!" { 2 } else { 0 };
         self.behind_brackets(open).filter(|_| matches!(self.kind(open), Some(Kind::Open(_))))
     }
 
@@ -273,7 +277,7 @@ const ARITHMETIC: [&str; 5] = ["+", "-", "*", "/", "%"];
 /// What stands for a list of any length.
 const NUMBERS: &str = "2, 3";
 pub(super) const TENSORS: &str = "x, y";
-const MODULES: &str = "a, b";
+pub(super) const MODULES: &str = "a, b";
 
 /// Words of rows that stand for any expression, also where they are called.
 const CALLED: &[&str] = &["model", "criterion", "ranking", "cell", "gru_cell"];
@@ -423,10 +427,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         let text = match &*text {
             word @ ("True" | "False") => in_rust(word).to_owned(),
             // A list of its own is the list, lent or not.
-            list if meta == Meta::Several && user.behind_list(u) == Some(end) => {
-                let list = list.trim_start_matches('&').trim_start();
-                list[1..list.len() - 1].to_owned()
-            }
+            list if meta == Meta::Several && user.behind_list(u) == Some(end) => inside(bare_list(list)).to_owned(),
             _ => text,
         };
         captured.insert(name.to_owned(), (text, range));
@@ -506,6 +507,18 @@ pub(super) fn listed(value: &str) -> bool {
 /// A type's own name, without its modules and what it is of.
 pub(super) fn own_name(ty: &str) -> Option<&str> {
     ty.split('<').next()?.rsplit("::").next()
+}
+
+/// A list as it is in Python, which nobody lends and which is no macro's.
+pub(super) fn bare_list(value: &str) -> &str {
+    let list = value.trim_start_matches(['&', ' ']);
+    list.strip_prefix("vec!").filter(|list| list.starts_with('[')).unwrap_or(list)
+}
+
+/// Whether a list has one element.
+pub(super) fn is_one(elements: &str) -> bool {
+    let words = Words::of(elements);
+    words.between_commas(0, words.len()).len() == 1
 }
 
 pub(super) fn inside(value: &str) -> &str {

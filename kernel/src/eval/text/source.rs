@@ -136,6 +136,8 @@ pub enum Tag {
     Hold(usize),
     /// Lends a variable for good, by its number.
     Lend(usize),
+    /// Boxes a closure that a variable is made of, by its number.
+    Boxed(usize),
     /// What stands for a mention of a variable that is held.
     Mention(usize),
     /// The same for an assignment.
