@@ -20,6 +20,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
         note: |_| (),
         event: |_, _| (),
         line_of_input: |_| None,
+        printed: |_| false,
         variables: Vec::new,
         named: xlazy::cell::named::all,
     });

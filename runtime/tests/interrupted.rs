@@ -426,12 +426,12 @@ fn schedules_and_loaders_stay_where_they_were() {
     let _alone = alone();
     let w = Tensor::ones([1]).requires_grad_(true);
     let prepare = || {
-        let opt = optim::SGD::new([&w], 0.8);
+        let mut opt = optim::SGD::new([&w], 0.8);
         let factor = |n: usize| {
             xlazy::cell::rt::check();
             0.5f64.powf(n as f64)
         };
-        (optim::LambdaLR::new(&opt, factor), opt)
+        (optim::LambdaLR::new(&mut opt, factor), opt)
     };
     let rates = |(schedule, opt): &mut (optim::LambdaLR, optim::SGD)| {
         let _ = interrupted_at(1, || schedule.step(opt));

@@ -37,6 +37,8 @@ pub struct Host {
     /// Something that front ends are told, as JSON.
     pub event: fn(&str, &str),
     pub line_of_input: LineOfInput,
+    /// Takes what is written to standard output, in order with what is printed; false where that is a file, or nobody's.
+    pub printed: fn(&[u8]) -> bool,
     /// Variables that are tensors, with the nodes they refer to. Only the cell thread knows them.
     pub variables: fn() -> Vec<(String, NodeId)>,
     /// As `variables`, with what models and optimizers hold.
@@ -97,6 +99,10 @@ pub fn named() -> Vec<Named> {
 
 pub(crate) fn line_of_input(size: usize) -> Option<std::result::Result<Vec<u8>, i32>> {
     (HOST.get()?.line_of_input)(size)
+}
+
+pub(crate) fn printed(bytes: &[u8]) -> bool {
+    HOST.get().is_some_and(|host| (host.printed)(bytes))
 }
 
 /// The processor as a compiler sees it: what it is, what it can do, and how many threads.

@@ -4,6 +4,7 @@
 //! done without the type is done in functions that are neither.
 #![doc(hidden)]
 use super::store;
+use crate::tensor::Tensor;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 use std::ops::{Range, RangeInclusive};
@@ -167,6 +168,16 @@ impl<T: 'static> LendSingle<T> for Of<T> {
 /// A variable that an earlier cell has lent.
 pub fn lent<T: 'static>(name: &str) -> &'static T {
     store::lent(name)
+}
+
+/// A variable's value in what a cell shows, chosen by autoref before [`GiveCopy`] and its like: another name of the same tensor.
+pub trait GiveHandle {
+    fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut Tensor) -> Tensor;
+}
+impl GiveHandle for &&&Of<Tensor> {
+    fn give<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut Tensor) -> Tensor {
+        held.clone()
+    }
 }
 
 /// A variable's value where it may move, chosen by autoref: what is `Copy` stays.

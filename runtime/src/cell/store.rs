@@ -260,6 +260,12 @@ fn changed(name: &str, now: &str) -> ! {
     let was = type_name_of(name);
     let what = match was == now {
         true => format!("is a {was} of another version of its crate than the one that cells name: store what it holds"),
+        false if was.replace("&'_ ", "&") == now.replace("&'_ ", "&") => {
+            let ty = now.replace("&'_ ", "&");
+            format!(
+                "was kept as a {was} of one lifetime alone, which no cell can write: say in its `let` that it takes any, `let {name}: {ty} = …`"
+            )
+        }
         false => format!("has type {was}, not {now}"),
     };
     // The place of a panic would be here, which says nothing to the user.

@@ -74,6 +74,12 @@ pub(crate) fn line_of_input(size: usize) -> Option<Result<Vec<u8>, i32>> {
     Some(Ok(rest.drain(..size).collect()))
 }
 
+/// Takes what is written to the standard output itself, by `writeln!(std::io::stdout(), …)`, as printed. It must not unwind, since C
+/// calls it.
+pub(crate) fn printed(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| link::text(false, format_args!("{text}")))
+}
+
 /// Sleeps; an interrupt ends it at once, and the cell with it.
 pub fn sleep(duration: Duration) {
     let end = Instant::now() + duration;

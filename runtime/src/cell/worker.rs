@@ -38,6 +38,7 @@ pub fn main(questions: Answers) {
         note: |line| rt::print_text(true, format_args!("{line}\n")),
         event: super::event,
         line_of_input: streams::line_of_input,
+        printed: streams::printed,
         variables: store::tensors,
         named: super::named::all,
     });

@@ -25,15 +25,19 @@ impl Unrolled {
         let steps = |o: &String| format!("`optimizer_step(&mut {o})` in place of `{o}.step()`");
         if let Some(cause) = ended {
             let by_steps = *cause == Cause::UnendedSteps;
-            let instead = optimizer.as_ref().map_or(String::new(), |o| format!(", or {},", steps(o)));
+            // In front of what is read of a round: that is computed with it.
+            let ends = match optimizer {
+                Some(o) => format!("{}, or `sync()` right behind it,", steps(o)),
+                None if *training => "`sync()` right behind the optimizer's step".into(),
+                None => "`sync()` at the end of each round".into(),
+            };
             return format!(
                 "{}, {} each, are one program, since nothing ends them: the {} at {} does from now on, with all that is pending. \
-                 `sync()` at the end of each round{} compiles one round, which serves {}.",
+                 {ends} compiles one round, which serves {}.",
                 count(*rounds, "round"),
                 count(*ops, "op"),
                 if by_steps { "step" } else { "read" },
                 location(at),
-                instead,
                 match grows {
                     Some([first, last]) => format!(
                         "all of its size (what is {first} in the first is {last} in the last: give it the largest, written at a position and \

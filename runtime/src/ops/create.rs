@@ -194,6 +194,20 @@ macro_rules! elements {
 }
 elements!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool);
 
+/// Indices are int64, as one of them is.
+impl Row for usize {
+    const DTYPE: DType = DType::I64;
+    fn shape(&self) -> Vec<usize> {
+        vec![]
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        Element::write(*self as i64, out);
+    }
+    fn is_even(&self) -> bool {
+        true
+    }
+}
+
 impl<T: Row> Row for [T] {
     const DTYPE: DType = T::DTYPE;
     fn shape(&self) -> Vec<usize> {

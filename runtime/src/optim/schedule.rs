@@ -153,20 +153,21 @@ macro_rules! schedulers {
 }
 schedulers!(LambdaLR StepLR MultiStepLR ExponentialLR ConstantLR LinearLR PolynomialLR CosineAnnealingLR CosineAnnealingWarmRestarts OneCycleLR SequentialLR ChainedScheduler MultiplicativeLR CyclicLR);
 
-/// Multiplies the first rate by what a function gives for the epoch (`torch.optim.lr_scheduler.LambdaLR`).
+/// Multiplies the first rate by what a function gives for the epoch, that of the first one at once (`torch.optim.lr_scheduler.LambdaLR`).
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
-/// let mut schedule = optim::LambdaLR::new(&opt, |epoch| 1.0 / (1 + epoch) as f64);
+/// let mut schedule = optim::LambdaLR::new(&mut opt, |epoch| (1 + epoch) as f64 / 8.0);
+/// assert_eq!(opt.lr(), 0.125);
 /// (0..3).for_each(|_| schedule.step(&mut opt));
-/// assert_eq!(opt.lr(), 0.25);
+/// assert_eq!(opt.lr(), 0.5);
 /// ```
 pub struct LambdaLR(LRScheduler);
 
 impl LambdaLR {
-    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
-        LambdaLR(LRScheduler::times(optimizer, factor))
+    pub fn new(optimizer: &mut dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
+        LambdaLR(LRScheduler::times(optimizer, factor).begun(optimizer))
     }
 }
 

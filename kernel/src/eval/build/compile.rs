@@ -85,7 +85,7 @@ pub struct Effects {
     pub only_shows: bool,
 }
 
-const MOST_TRIES: u32 = 12;
+const MOST_TRIES: u32 = 40;
 
 impl Compiler {
     /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
@@ -315,6 +315,7 @@ impl Compiler {
         let brought = |name: &str| defs.uses.iter().chain(&as_written.uses).any(|u| u.binds == name);
         let value = |name: &str| defs.value_named(name).is_some() || brought(name);
         parsed.bindings.retain(|b| variable(&b.name) || !value(&b.name));
+        self.say_undivided(cell);
         let closures = closures_of_functions(&mut parsed, cell, &defs);
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;

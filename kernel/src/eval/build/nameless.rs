@@ -53,7 +53,10 @@ pub(super) fn functions_handed_over(parsed: &mut Parsed, loaded: &[Loaded], defs
     let left = variables.map(|(n, v)| {
         v.functions.retain_mut(|f| match &mut f.closure {
             Some(closure) => wanted(closure, defs).map(|wanted| closure.wanted = wanted).is_some(),
-            None => f.name.as_ref().is_none_or(is_function),
+            None => {
+                f.signature = f.name.as_ref().and_then(|name| of_any_lifetime(name, defs));
+                f.name.as_ref().is_none_or(is_function)
+            }
         });
         (n, !v.functions.is_empty())
     });
@@ -72,6 +75,31 @@ fn wanted(closure: &Closure, defs: &Definitions) -> Option<String> {
         let head = format!("{}{{}}", text.split_once('{')?.0);
         if !head.contains("Fn") { None } else { depth::as_people_write(&head, || bound(&head, closure.arity)) }
     })
+}
+
+/// The type of a function of the notebook that takes references, which a pointer's inferred type would have for one lifetime alone.
+fn of_any_lifetime(name: &str, defs: &Definitions) -> Option<String> {
+    let (_, item) = defs.value_named(name)?;
+    let head = format!("{};", item.text().split_once('{')?.0);
+    if !head.contains('&') { None } else { depth::as_people_write(&head, || pointer_to(&head)) }
+}
+
+/// The same of what is before the function's body.
+fn pointer_to(head: &str) -> Option<String> {
+    let function: syn::TraitItemFn = depth::fits(head).then(|| syn::parse_str(head).ok())??;
+    let sig = &function.sig;
+    let types = sig.inputs.iter().map(|input| match input {
+        syn::FnArg::Typed(of) => Some(&*of.ty),
+        syn::FnArg::Receiver(_) => None,
+    });
+    let types = types.collect::<Option<Vec<_>>>()?;
+    let result = sig.output.to_token_stream().to_string();
+    let written: Vec<String> = types.iter().map(|ty| ty.to_token_stream().to_string()).collect();
+    let plain =
+        sig.generics.params.is_empty() && sig.asyncness.is_none() && sig.unsafety.is_none() && sig.abi.is_none();
+    let named = !written.iter().chain([&result]).any(|ty| scan::mentions(ty).contains("impl"));
+    let any = types.iter().any(|ty| has_any_lifetime(ty));
+    (plain && named && any).then(|| format!("fn({}) {result}", written.join(", ")))
 }
 
 /// A type's name without what it is of.
@@ -193,6 +221,20 @@ mod tests {
             ("struct Cache<T> {}", None),
         ] {
             assert_eq!(depth::as_people_write(head, || bound(head, 1)).as_deref(), wanted, "{head}");
+        }
+    }
+
+    #[test]
+    fn functions_that_take_references_of_any_lifetime() {
+        for (head, pointer) in [
+            ("fn len(s: &str) -> usize;", Some("fn(& str) -> usize")),
+            ("fn put(all: &mut Vec<i32>, n: i32);", Some("fn(& mut Vec < i32 >, i32) ")),
+            ("fn first<'a>(s: &'a str) -> &'a str;", None),
+            ("fn show(s: &str, of: impl Fn()) -> usize;", None),
+            ("fn twice(n: i32) -> i32;", None),
+        ] {
+            let found = depth::as_people_write(head, || pointer_to(head));
+            assert_eq!(found.as_deref(), pointer, "{head}");
         }
     }
 

@@ -139,7 +139,7 @@ pub fn cell(
     let frame = held.any();
     if frame {
         out.plain(
-            " use xlazy_rt::{HoldHandle as _, HoldFuture as _, HoldIterator as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
+            " use xlazy_rt::{HoldHandle as _, HoldFuture as _, HoldIterator as _, HoldValue as _, GiveHandle as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
     }
@@ -445,7 +445,7 @@ fn statement_edits(
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Splice::replace(range.clone(), blanked(&cell.text[range]))));
     // The store must not have an earlier one of that name.
-    for open in parsed.places.variables.iter().filter(|v| held.waits(&v.name)).filter_map(|v| v.open.as_ref()) {
+    for open in held.waiting().filter_map(|v| v.open.as_ref()) {
         let names = parsed.places.beside(open).map(|(_, v)| format!("xlazy_rt::forget(\"{}\");", v.name));
         edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start);
         edits.push(Splice::replace(

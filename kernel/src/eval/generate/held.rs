@@ -131,7 +131,10 @@ impl<'a> Held<'a> {
         all.collect::<BTreeMap<_, _>>().into_values().map(|(n, f)| {
             let around = |before, after| [Splice::insert(f.at.start, before), Splice::insert(f.at.end, after)];
             let Some(Closure { wanted, .. }) = &f.closure else {
-                return around("xlazy_rt::pointer(".to_owned(), ")");
+                return match &f.signature {
+                    Some(ty) => [Splice::insert(f.at.start, "("), Splice::insert(f.at.end, format!(" as {ty})"))],
+                    None => around("xlazy_rt::pointer(".to_owned(), ")"),
+                };
             };
             // As a `let` it tells the closure what it is called with.
             let object =
@@ -164,6 +167,13 @@ impl<'a> Held<'a> {
         self.parsed.places.declared(name).is_some_and(|number| self.plan.pending.contains(&number))
     }
 
+    /// Those that do, and not what they shadow.
+    pub fn waiting(&self) -> impl Iterator<Item = &'a Variable> {
+        self.variables()
+            .filter(|(n, v)| self.parsed.places.declared(&v.name) == Some(*n) && self.waits(&v.name))
+            .map(|(_, v)| v)
+    }
+
     /// Whether there is anything to hold, or to note.
     pub fn any(&self) -> bool {
         self.variables().any(|(n, v)| v.declared.is_some() && self.visible(n, v) || self.holds(n))
@@ -179,6 +189,7 @@ impl<'a> Held<'a> {
                 _ if v.closure.is_some() => Form::Place,
                 Mentioned::For(_) | Mentioned::Last if v.collected => Form::Take,
                 Mentioned::For(n) if !v.plain => Form::Give(Some(n)),
+                Mentioned::Last if !v.plain && self.shows(m) => Form::Shown,
                 Mentioned::Last if !v.plain => Form::Give(None),
                 _ => Form::Place,
             };
@@ -189,6 +200,11 @@ impl<'a> Held<'a> {
         }
         let moved = || m.takes().then_some(Form::Copied);
         if self.copies(v) && !self.plan.plain && !v.odd { known.or_else(moved) } else { None }
+    }
+
+    /// It is a part of what the cell shows.
+    fn shows(&self, m: &Mention) -> bool {
+        self.parsed.trailing.as_ref().is_some_and(|t| t.start <= m.range.start && m.range.end <= t.end)
     }
 
     fn text(&self, m: &Mention, form: Form) -> String {
@@ -202,6 +218,7 @@ impl<'a> Held<'a> {
             Form::Place if m.in_macro => format!("((*{name}))"),
             Form::Place => format!("(*{name})"),
             Form::Give(None) => format!("(&&xlazy_rt::Of::value(&*{name})).give(xlazy_f, {k}, {whole})"),
+            Form::Shown => format!("(&&&&xlazy_rt::Of::value(&*{name})).give(xlazy_f, {k}, {whole})"),
             Form::Give(Some(n)) => {
                 format!("(&&xlazy_rt::Of::value(&*{name})).give_for(xlazy_f, {k}, {whole}, &mut xlazy_hole_{n})")
             }
@@ -220,7 +237,7 @@ impl<'a> Held<'a> {
         match before {
             Some(Form::Give(Some(n))) if n == number => Assigned::Hole,
             _ if v.deferred.is_some() && (v.fixed || again || first()) => Assigned::First,
-            Some(Form::Give(_) | Form::Take) => Assigned::Again,
+            Some(Form::Give(_) | Form::Shown | Form::Take) => Assigned::Again,
             _ if again => Assigned::Again,
             _ => Assigned::Place,
         }

@@ -189,6 +189,8 @@ pub enum Form {
     Place,
     /// Moves it away if its type is not `Copy`; for an assignment, by its number.
     Give(Option<usize>),
+    /// As that, in what the cell shows: a tensor stays under its name, as one of an earlier cell does.
+    Shown,
     Take,
     /// A clone, of what is cheap to clone.
     Copied,

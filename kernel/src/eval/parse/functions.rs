@@ -10,6 +10,8 @@ pub struct Function {
     pub at: Range<usize>,
     /// Of one without a module its name, which may be a variable's.
     pub name: Option<String>,
+    /// Its type, where it takes references of any lifetime: `fn(&str) -> usize`.
+    pub signature: Option<String>,
     pub closure: Option<Closure>,
 }
 
@@ -41,12 +43,12 @@ fn kept(e: &Expr, of: Option<&str>, base: usize, found: &mut Vec<Function>) {
             let last = all[all.len() - 1].ident.to_string();
             if last.starts_with(char::is_lowercase) && last != "self" {
                 let name = (all.len() == 1).then_some(last);
-                found.push(Function { at: at(), name, closure: None });
+                found.push(Function { at: at(), name, signature: None, closure: None });
             }
         }
         Expr::Closure(c) if c.asyncness.is_none() => {
             let of = of.map(|of| Closure { of: of.to_owned(), arity: c.inputs.len(), wanted: String::new() });
-            found.extend(of.map(|closure| Function { at: at(), name: None, closure: Some(closure) }));
+            found.extend(of.map(|closure| Function { at: at(), name: None, signature: None, closure: Some(closure) }));
         }
         Expr::Call(c) if let Some(of) = makes(&c.func) => c.args.iter().for_each(|e| kept(e, Some(&of), base, found)),
         Expr::Struct(s) => {
