@@ -177,14 +177,14 @@ pub trait Row {
 }
 
 macro_rules! elements {
-    ($($t:ty)*) => {$(
+    ($($t:ident as $as:ty),*) => {$(
         impl Row for $t {
-            const DTYPE: DType = <$t as Element>::DTYPE;
+            const DTYPE: DType = <$as as Element>::DTYPE;
             fn shape(&self) -> Vec<usize> {
                 vec![]
             }
             fn write(&self, out: &mut Vec<u8>) {
-                Element::write(*self, out);
+                Element::write(*self as $as, out);
             }
             fn is_even(&self) -> bool {
                 true
@@ -192,21 +192,21 @@ macro_rules! elements {
         }
     )*};
 }
-elements!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool);
-
-/// Indices are int64, as one of them is.
-impl Row for usize {
-    const DTYPE: DType = DType::I64;
-    fn shape(&self) -> Vec<usize> {
-        vec![]
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        Element::write(*self as i64, out);
-    }
-    fn is_even(&self) -> bool {
-        true
-    }
-}
+// Indices are int64, as one of them is.
+elements!(
+    f32 as f32,
+    f64 as f64,
+    i8 as i8,
+    i16 as i16,
+    i32 as i32,
+    i64 as i64,
+    u8 as u8,
+    u16 as u16,
+    u32 as u32,
+    u64 as u64,
+    bool as bool,
+    usize as i64
+);
 
 impl<T: Row> Row for [T] {
     const DTYPE: DType = T::DTYPE;

@@ -89,9 +89,15 @@ impl LRScheduler {
     }
 }
 
+impl LRScheduler {
+    fn tell(&self, name: &str, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct(name).field("last_epoch", &self.epoch).field("last_lr", &self.get_last_lr()).finish()
+    }
+}
+
 impl fmt::Debug for LRScheduler {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("LRScheduler").field("last_epoch", &self.epoch).field("last_lr", &self.get_last_lr()).finish()
+        self.tell("LRScheduler", f)
     }
 }
 
@@ -146,7 +152,7 @@ macro_rules! schedulers {
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.debug_struct(stringify!($name)).field("last_epoch", &self.epoch).field("last_lr", &self.get_last_lr()).finish()
+                self.tell(stringify!($name), f)
             }
         }
     )*};

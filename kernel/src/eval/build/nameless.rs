@@ -11,6 +11,7 @@ use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::CellText;
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
+use syn::parse::Parse;
 
 /// Makes closures of variables that are declared as a call of such a function; with how far their traits are weaker
 /// than `Fn`, by their numbers in `Places`.
@@ -79,14 +80,24 @@ fn wanted(closure: &Closure, defs: &Definitions) -> Option<String> {
 
 /// The type of a function of the notebook that takes references, which a pointer's inferred type would have for one lifetime alone.
 fn of_any_lifetime(name: &str, defs: &Definitions) -> Option<String> {
-    let (_, item) = defs.value_named(name)?;
-    let head = format!("{};", item.text().split_once('{')?.0);
+    let head = head_of(name, defs)?;
     if !head.contains('&') { None } else { depth::as_people_write(&head, || pointer_to(&head)) }
+}
+
+/// What is before the body of a function of the notebook, as a trait has it.
+fn head_of(name: &str, defs: &Definitions) -> Option<String> {
+    let (_, item) = defs.value_named(name)?;
+    Some(format!("{};", item.text().split_once('{')?.0))
+}
+
+/// What a head says, unless it is nested too deep.
+fn read<T: Parse>(head: &str) -> Option<T> {
+    depth::fits(head).then(|| syn::parse_str(head).ok())?
 }
 
 /// The same of what is before the function's body.
 fn pointer_to(head: &str) -> Option<String> {
-    let function: syn::TraitItemFn = depth::fits(head).then(|| syn::parse_str(head).ok())??;
+    let function: syn::TraitItemFn = read(head)?;
     let sig = &function.sig;
     let types = sig.inputs.iter().map(|input| match input {
         syn::FnArg::Typed(of) => Some(&*of.ty),
@@ -109,7 +120,7 @@ fn own_name(ty: &str) -> &str {
 
 /// The first closure's trait in the head of a struct, an enum or an `impl`.
 fn bound(head: &str, arity: usize) -> Option<String> {
-    let item: syn::Item = depth::fits(head).then(|| syn::parse_str(head).ok())??;
+    let item: syn::Item = read(head)?;
     let generics = match &item {
         syn::Item::Struct(s) => &s.generics,
         syn::Item::Enum(e) => &e.generics,
@@ -162,14 +173,13 @@ fn called(text: &str) -> Option<String> {
 /// What a function says that it returns, if that is a closure: by the number of its trait, and its arguments as they are written for
 /// a closure.
 fn returns(name: &str, defs: &Definitions) -> Option<(usize, Vec<String>)> {
-    let (_, item) = defs.value_named(name)?;
-    let head = format!("{};", item.text().split_once('{')?.0);
+    let head = head_of(name, defs)?;
     if !head.contains("impl") { None } else { depth::as_people_write(&head, || closure_in(&head)) }
 }
 
 /// The same of what is before the function's body.
 fn closure_in(head: &str) -> Option<(usize, Vec<String>)> {
-    let function: syn::TraitItemFn = depth::fits(head).then(|| syn::parse_str(head).ok())??;
+    let function: syn::TraitItemFn = read(head)?;
     let syn::ReturnType::Type(_, ty) = &function.sig.output else { return None };
     let syn::Type::ImplTrait(ty) = &**ty else { return None };
     let generics: Vec<String> = function.sig.generics.type_params().map(|p| p.ident.to_string()).collect();

@@ -22,10 +22,7 @@ impl Compiler {
                 false => "",
             };
             let note = format!("{}:{line}:{column}, `{code}`: {said}{help}", text.label());
-            // A cell that is compiled twice says it once.
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.say_once(note);
         }
     }
 
@@ -46,9 +43,14 @@ impl Compiler {
                  `x / {by}` of a whole number",
                 cell.label()
             );
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.say_once(note);
+        }
+    }
+
+    /// A cell that is compiled twice says it once.
+    fn say_once(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 }
