@@ -157,7 +157,8 @@ pub(super) fn tried(
             let hit = places.iter().find(|(at, ..)| at.start <= span.start && span.end <= at.end);
             if let Some((_, there, Some(i))) = hit {
                 // What stood there before is not what is advised.
-                if text[(*there).clone()].contains(path_to(&source[..span.end])) {
+                let path = path_to(&source[..span.end]);
+                if !path.is_empty() && text[(*there).clone()].contains(path) {
                     continue;
                 }
                 out[*i] = if out[*i] == Taken::No { Taken::No } else { verdict };
