@@ -141,3 +141,86 @@ fn where_reads_and_barriers_stand_changes_no_value() {
         }
     }
 }
+
+/// A round of a loop, by numbers of the state's tensors.
+#[derive(Clone, Debug)]
+enum Round {
+    MatMul(usize, usize),
+    Tanh(usize),
+    Mix(usize, usize),
+    /// Of the tensor that the program was given, the row of the round.
+    Row(usize),
+    SetRow(usize),
+    Scale(usize),
+    Keep(usize),
+}
+
+fn rounds_drawn(draw: &mut Seeded) -> Vec<Round> {
+    let n = 6 + draw.below(8);
+    let one = |draw: &mut Seeded| {
+        let (i, j) = (draw.below(3), draw.below(3));
+        match draw.below(12) {
+            0..=2 => Round::MatMul(i, j),
+            3 | 4 => Round::Tanh(i),
+            5 | 6 => Round::Mix(i, j),
+            7 => Round::Row(i),
+            8 => Round::SetRow(i),
+            9 | 10 => Round::Scale(i),
+            _ => Round::Keep(i),
+        }
+    };
+    (0..n).map(|_| one(draw)).collect()
+}
+
+/// What a loop of so many rounds leaves, and what it has kept; with a barrier behind each, or none.
+fn looped(body: &[Round], rounds: usize, by_steps: bool) -> Vec<Vec<f32>> {
+    let mut draw = Seeded(11);
+    let rows = Tensor::from_vec(draw.floats(rounds * 8, -1.0, 1.0), [rounds, 8]);
+    let mut state: Vec<Tensor> = (0..3).map(|_| Tensor::from_vec(draw.floats(64, -1.0, 1.0), [8, 8])).collect();
+    let mut kept = Vec::new();
+    sync();
+    for round in 0..rounds {
+        for does in body {
+            match *does {
+                Round::MatMul(i, j) => state[i] = (state[i].matmul(&state[j]) / 4.0).tanh(),
+                Round::Tanh(i) => state[i] = state[i].tanh(),
+                Round::Mix(i, j) => state[i] = &state[i] * 0.5 + &state[j] * 0.25,
+                Round::Row(i) => state[i] = &state[i] * 0.5 + rows.i(round),
+                Round::SetRow(i) => drop(state[i].set(round % 8, rows.i(round))),
+                Round::Scale(i) => drop(state[i].mul_(0.75)),
+                Round::Keep(i) => kept.push(state[i].sum()),
+            }
+        }
+        if by_steps {
+            sync();
+        }
+    }
+    state.extend(kept);
+    // As somebody may read: one after another, or all of them.
+    if !by_steps && rounds.is_multiple_of(2) {
+        sync();
+    }
+    state.iter().map(|t| t.to_vec()).collect()
+}
+
+/// Whatever stands in them, loops that would make a program long are compiled by the round, and give what they give step by step.
+#[test]
+fn loops_that_would_make_a_program_long_run_round_by_round() {
+    let _alone = alone();
+    for seed in programs(12) {
+        let mut draw = Seeded(seed);
+        let body = rounds_drawn(&mut draw);
+        let rounds = 200 + draw.below(30);
+        let before = xlazy::insight::compilations().len();
+        let lazy = looped(&body, rounds, false);
+        let most = xlazy::insight::compilations()[before..].iter().map(|c| c.nodes).max().unwrap_or(0);
+        assert!(most < 1000, "seed {seed}: a program of {most} ops\n{body:?}");
+        let by_steps = looped(&body, rounds, true);
+        assert_eq!(lazy.len(), by_steps.len());
+        for (n, (a, b)) in lazy.iter().zip(&by_steps).enumerate() {
+            let largest = b.iter().fold(0f32, |m, v| m.max(v.abs()));
+            let far = a.iter().zip(b).find(|(a, b)| (*a - *b).abs() > 1e-3 * largest.max(1e-3));
+            assert!(far.is_none(), "seed {seed}, tensor {n}: {far:?}\n{rounds} rounds of {body:?}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use xlazy_core::ir::{Attr, Input, NodeId, OpDef, Step, graph};
 use xlazy_core::mesh::Sharding;
 use xlazy_core::options::Options;
-use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
+use xlazy_core::run::{Cause, LeafOrigin, Miss, Room, Rounds};
 use xlazy_core::sys::statement;
 use xlazy_core::text::{self, Source, binding, identity, receiver};
 use xlazy_core::ty::{Type, TypeRef};
@@ -129,6 +129,8 @@ pub(crate) struct Record {
     pub reads_here: usize,
     /// Pending results that a read neither gives nor needs: it ran a part of what was there.
     pub left_pending: usize,
+    /// The rounds that it is one or a few of, or comes before, where these run one after another.
+    pub rounds: Option<Arc<Rounds>>,
     /// What there is for it in the cache.
     pub room: Room,
     sketch: OnceLock<Sketch>,
@@ -211,6 +213,7 @@ pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2], taken: &[(&'sta
         read_before: here.last().map(|r| r.seq),
         reads_here: here.len(),
         left_pending: miss.left_pending,
+        rounds: miss.rounds,
         room: miss.room,
         sketch: OnceLock::new(),
     }
@@ -369,6 +372,7 @@ impl Record {
             reads: self.reads.clone(),
             taken: self.taken.clone(),
             training: self.training.clone(),
+            rounds: self.rounds.clone(),
             room: Room { capacity: self.room.capacity.clone(), ..self.room },
             sketch: OnceLock::new(),
             ..*self
@@ -402,6 +406,7 @@ impl Record {
             read_before: None,
             reads_here: 0,
             left_pending: 0,
+            rounds: None,
             room,
             sketch: OnceLock::new(),
         }

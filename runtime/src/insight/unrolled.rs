@@ -3,26 +3,25 @@ use super::mode::Derived;
 use super::record::Record;
 use super::report::Unrolled;
 use foldhash::{HashMap, HashMapExt};
-use std::cmp::Reverse;
 use std::ops::Range;
 use xlazy_core::ir::Input;
-use xlazy_core::run::Cause;
-use xlazy_core::text::{Spot, callers, location, loops};
+use xlazy_core::run::{Cause, ROUNDS, Rounds, longer_in_each, repetition};
+use xlazy_core::text::{Source, Spot, callers, location, loops};
 use xlazy_core::ty::TypeRef;
 use xlazy_mime::count;
 
-/// Fewer rounds are no reason to write another kind of loop, nor are fewer ops in all of them.
-const ROUNDS: usize = 16;
+/// Fewer ops in all rounds are no reason to write another kind of loop.
 const OPS: usize = 500;
 /// Fewer steps of training in one program may be meant so.
 const STEPS: usize = 4;
-/// Distances between equal ops that are looked at.
-const PERIODS: usize = 16;
 
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
         let Unrolled { at, rounds, ops, carried, training, optimizer, ended, grows } = self;
         let steps = |o: &String| format!("`optimizer_step(&mut {o})` in place of `{o}.step()`");
+        if *ended == Some(Cause::WrittenOut) {
+            return self.one_by_one();
+        }
         if let Some(cause) = ended {
             let by_steps = *cause == Cause::UnendedSteps;
             // In front of what is read of a round: that is computed with it.
@@ -74,6 +73,28 @@ impl Unrolled {
             count(*ops, "op")
         )
     }
+
+    /// Of rounds that would make a program long.
+    fn one_by_one(&self) -> String {
+        let Unrolled { at, rounds, ops, carried, grows, .. } = self;
+        let advice = match (grows, carried) {
+            (Some([first, last]), _) => format!(
+                "what is {first} in the first is {last} in the last, so that each is compiled: give it one size (a window of what came \
+                 last, or the largest size, written at a position and masked), and one serves them all"
+            ),
+            (None, true) => "`scan` makes them one program, which runs faster".into(),
+            (None, false) => {
+                "`map`, or ops on all of them at once with one dimension more, are one program, which runs faster"
+                    .into()
+            }
+        };
+        format!(
+            "{rounds} rounds of the loop at {}, {} each, run one after another and not as one program, which XLA would take long for: \
+             {advice}.",
+            location(at),
+            count(*ops, "op")
+        )
+    }
 }
 
 /// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of
@@ -82,10 +103,27 @@ pub(super) fn unrolled(record: &Record, explained: bool) -> Option<Unrolled> {
     if record.cause.ends_rounds() {
         return (!explained).then(|| ended(record));
     }
+    if let Some(rounds) = &record.rounds {
+        return (!explained && record.cause == Cause::WrittenOut).then(|| one_by_one(record, rounds));
+    }
     if record.steps.len() < OPS || record.cause == Cause::Eager {
         return None;
     }
     training(record).or_else(|| rounds(record))
+}
+
+/// What runs round by round, since all of it is long.
+fn one_by_one(record: &Record, of: &Rounds) -> Unrolled {
+    Unrolled {
+        at: of_the_loop(of.lines.iter().map(|at| Spot::from(Source::of(at)))),
+        rounds: of.rounds,
+        ops: of.ops,
+        carried: of.carried,
+        training: false,
+        optimizer: None,
+        ended: Some(record.cause),
+        grows: of.grows,
+    }
 }
 
 /// What a read or a step found of several rounds.
@@ -111,8 +149,8 @@ fn grown(record: &Record, rounds: usize) -> Option<[TypeRef; 2]> {
     for (token, step) in record.tokens().iter().zip(record.steps.iter()) {
         types.entry(*token).or_default().push(step.ty);
     }
-    let all = record.tokens().iter().map(|token| &types[token]).filter(|all| all.len() == rounds);
-    all.filter(|all| all.windows(2).all(|w| longer(&w[0], &w[1]))).map(|all| [all[0], all[all.len() - 1]]).next()
+    let mut all = record.tokens().iter().map(|token| &types[token]).filter(|all| all.len() == rounds);
+    all.find_map(|all| longer_in_each(all.iter().copied()))
 }
 
 /// What optimizers' steps do stands together, between what passes of the model record.
@@ -185,7 +223,7 @@ fn rounds(record: &Record) -> Option<Unrolled> {
         }
     }
     (!layers).then(|| Unrolled {
-        at: of_the_loop(record, &own[run.start..run.start + period]),
+        at: of_the_loop(own[run.start..run.start + period].iter().map(|&i| Spot::from(record.steps[i].at))),
         rounds,
         ops: period,
         carried,
@@ -198,52 +236,16 @@ fn rounds(record: &Record) -> Option<Unrolled> {
 
 /// What is longer in each round than in the one before, in the first and in the last.
 fn grows(record: &Record, own: &[usize], (period, run): &(usize, Range<usize>)) -> Option<[TypeRef; 2]> {
-    (0..*period).find_map(|offset| {
-        let types: Vec<TypeRef> =
-            run.clone().skip(offset).step_by(*period).map(|place| record.steps[own[place]].ty).collect();
-        types.windows(2).all(|w| longer(&w[0], &w[1])).then(|| [types[0], types[types.len() - 1]])
-    })
-}
-
-fn longer(a: &TypeRef, b: &TypeRef) -> bool {
-    a.shape.len() == b.shape.len() && (0..a.shape.len()).any(|d| a.shape[d] < b.shape[d])
+    let types = |offset: usize| run.clone().skip(offset).step_by(*period).map(|place| record.steps[own[place]].ty);
+    (0..*period).find_map(|offset| longer_in_each(types(offset)))
 }
 
 /// The loop around the lines of a round, or around the call that leads there.
-fn of_the_loop(record: &Record, round: &[usize]) -> Spot {
-    let lines: Vec<Spot> = round.iter().map(|&i| Spot::from(record.steps[i].at)).collect();
+fn of_the_loop(round: impl Iterator<Item = Spot>) -> Spot {
+    let lines: Vec<Spot> = round.collect();
     let own = lines.iter().find_map(|at| loops(at).into_iter().next());
     let calling = || lines.iter().flat_map(callers).find_map(|call| loops(&call).into_iter().next());
     own.or_else(calling).map_or_else(|| lines[0].clone(), |l| l.head)
-}
-
-/// The longest stretch in which marks come again at a distance, whole rounds of it, and that distance.
-fn repetition(marks: &[u64]) -> Option<(usize, Range<usize>)> {
-    let (mut last, mut distances) = (HashMap::new(), HashMap::<usize, usize>::new());
-    for (i, mark) in marks.iter().enumerate() {
-        if let Some(before) = last.insert(mark, i) {
-            *distances.entry(i - before).or_default() += 1;
-        }
-    }
-    let mut often: Vec<(usize, usize)> =
-        distances.into_iter().map(|(distance, n)| (n, distance)).filter(|(n, _)| n + 1 >= ROUNDS).collect();
-    often.sort_unstable_by_key(|&(n, distance)| (Reverse(n), distance));
-    let periods = often.iter().take(PERIODS).map(|&(_, period)| period);
-    let stretches = periods.filter_map(|period| {
-        let (mut best, mut start) = (0..0, period);
-        for i in period..=marks.len() {
-            if i < marks.len() && marks[i] == marks[i - period] {
-                continue;
-            }
-            if i - start > best.len() {
-                best = start..i;
-            }
-            start = i + 1;
-        }
-        let whole = (best.len() + period) / period * period;
-        (!best.is_empty()).then(|| (period, best.start - period..best.start - period + whole))
-    });
-    stretches.max_by_key(|(period, run)| (run.len(), Reverse(*period)))
 }
 
 #[cfg(test)]
@@ -257,10 +259,16 @@ mod tests {
         for seed in 0..300 {
             let mut draw = SplitMix(seed);
             let mut below = |n: u64| draw.next() % n;
-            // A mark may stand in a round more than once; its first one does not.
+            // A mark may stand in a round more than once; its first one does not, but where half a round comes twice.
             let period = 1 + below(20) as usize;
             let mut round: Vec<u64> = (0..period).map(|_| 10 + below(12)).collect();
             round[0] = 1;
+            // As that of a function that is called twice.
+            if period > 6 && below(2) == 0 {
+                let twice = round[..period / 2 - 1].to_vec();
+                let from = period - twice.len();
+                round[from..].copy_from_slice(&twice);
+            }
             let rounds = 16 + below(40) as usize;
             let [before, behind] =
                 [below(30), below(30)].map(|n| (0..n).map(|i| 1000 + i + below(3)).collect::<Vec<u64>>());

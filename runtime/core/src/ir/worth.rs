@@ -7,9 +7,18 @@ use std::collections::{HashMap, HashSet};
 /// Products from which on a value is kept: what takes less is computed again sooner than another program is compiled.
 const MUCH: u64 = 1 << 16;
 
+/// Ops behind a value from which on it is kept, however cheap they are: XLA would take long to compile them again.
+const DEEP: u64 = 100;
+
 /// Products for each element from which on it is kept: reading it back must be less than computing it, in which XLA fuses all but
 /// products and loops.
 const EACH: u64 = 16;
+
+#[derive(Clone, Copy)]
+struct Work {
+    products: u64,
+    ops: u64,
+}
 
 impl Graph {
     /// The pending nodes on the way to `roots` that are worth their place: of tensors that variables hold, and that no step changes.
@@ -19,9 +28,10 @@ impl Graph {
         if !needed.iter().any(|id| held(self.node(*id)) && !roots.contains(id)) {
             return vec![];
         }
-        let worth = |n: &Node, work: u64| work >= MUCH && work >= EACH.saturating_mul(n.ty.shape.numel() as u64);
+        let long = |n: &Node, work: u64| work >= MUCH && work >= EACH.saturating_mul(n.ty.shape.numel() as u64);
+        let worth = |n: &Node, work: Work| long(n, work.products) || work.ops >= DEEP;
         let kept =
-            |&(id, work): &(NodeId, u64)| held(self.node(id)) && worth(self.node(id), work) && !roots.contains(&id);
+            |&(id, work): &(NodeId, Work)| held(self.node(id)) && worth(self.node(id), work) && !roots.contains(&id);
         needed.iter().copied().zip(self.work(&needed)).filter(kept).map(|(id, _)| id).collect()
     }
 
@@ -38,26 +48,31 @@ impl Graph {
             return (rest, read);
         }
         let needed = self.needed_by(&rest);
-        if self.work(&needed).iter().any(|&work| work >= MUCH) || self.by_device(roots.clone()).len() > 1 {
+        if self.work(&needed).iter().any(|work| work.products >= MUCH) || self.by_device(roots.clone()).len() > 1 {
             return (roots, vec![]);
         }
         let behind = self.behind(&read);
-        let took_work: HashSet<NodeId> =
-            behind.iter().zip(self.work(&behind)).filter(|(_, work)| *work >= MUCH).map(|(&id, _)| id).collect();
+        let took_work: HashSet<NodeId> = behind
+            .iter()
+            .zip(self.work(&behind))
+            .filter(|(_, work)| work.products >= MUCH)
+            .map(|(&id, _)| id)
+            .collect();
         let takes = |r: &NodeId| read.contains(r) && took_work.contains(r);
         roots.into_iter().partition(|r| !takes(r))
     }
 
-    /// The products behind each of the nodes, which are in creation order: at least so many, since what two operands have
+    /// The work behind each of the nodes, which are in creation order: at least so much, since what two operands have
     /// in common is counted once.
-    fn work(&self, nodes: &[NodeId]) -> Vec<u64> {
-        let mut work: HashMap<NodeId, u64> = HashMap::with_capacity(nodes.len());
+    fn work(&self, nodes: &[NodeId]) -> Vec<Work> {
+        let mut work: HashMap<NodeId, Work> = HashMap::with_capacity(nodes.len());
         let one = |&id: &NodeId| {
             let n = self.node(id);
-            let before = n.inputs.iter().filter_map(|input| work.get(input)).max();
-            let all = self.products(n).saturating_add(before.copied().unwrap_or(0));
-            work.insert(id, all);
-            all
+            let before = || n.inputs.iter().filter_map(|input| work.get(input));
+            let products = before().map(|w| w.products).max().unwrap_or(0).saturating_add(self.products(n));
+            let ops = before().map(|w| w.ops).max().unwrap_or(0) + 1;
+            work.insert(id, Work { products, ops });
+            Work { products, ops }
         };
         nodes.iter().map(one).collect()
     }

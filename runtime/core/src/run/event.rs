@@ -26,6 +26,8 @@ pub enum Cause {
     UnendedRounds,
     /// An optimizer stepped once more where nothing had run its earlier steps, and that had become much.
     UnendedSteps,
+    /// Rounds of a loop, which would make the program of all of them long, run one after another.
+    WrittenOut,
     /// An op that needs concrete values, such as `nonzero`.
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
@@ -35,7 +37,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 14] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
@@ -46,6 +48,7 @@ impl Cause {
         Cause::Trim,
         Cause::UnendedRounds,
         Cause::UnendedSteps,
+        Cause::WrittenOut,
         Cause::Concrete,
         Cause::DeviceChange,
         Cause::Eager,
@@ -53,8 +56,9 @@ impl Cause {
 
     /// Whether what ran got its values for good, and is no longer pending.
     pub fn is_barrier(self) -> bool {
-        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim};
-        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | Eager) || self.ends_rounds()
+        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim, WrittenOut};
+        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | WrittenOut | Eager)
+            || self.ends_rounds()
     }
 
     /// Whether it ended a round of a loop since nothing else does.
@@ -74,6 +78,7 @@ impl Cause {
             Cause::Trim => "trim",
             Cause::UnendedRounds => "read that ends its round",
             Cause::UnendedSteps => "step that ends its round",
+            Cause::WrittenOut => "round of a loop",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
             Cause::Eager => "op by op",

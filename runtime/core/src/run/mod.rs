@@ -19,6 +19,7 @@ mod start;
 mod sync;
 mod trim;
 mod witness;
+mod written;
 
 pub use aside::{aside, compile_aside, compile_aside_with};
 pub use cache::{Program, Room, forget_programs, last_program, runs, set_cache_capacity};
@@ -35,4 +36,5 @@ pub use start::start_here;
 pub use sync::{barrier, read, read_all, step};
 pub use trim::{set_trim, trim};
 pub use witness::{Case, LeafOrigin, Miss, Next, Policy, Witness};
+pub use written::{ROUNDS, Rounds, longer_in_each, repetition};
 pub use xlazy_pjrt::Value as Flag;

@@ -10,15 +10,17 @@ use super::ranks::{barrier_here, cut_of, read_here};
 use super::rounds::{end_here, has_read, step_ends};
 use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
+use super::written::{running, written_out};
 use crate::clock::{clock, traced};
 use crate::device::DeviceData;
-use crate::ir::{Cut, Key, NodeId, Payload, Scope, graph};
+use crate::ir::{Cut, Graph, Key, NodeId, Payload, Scope, graph};
 use crate::mesh::Mesh;
 use crate::options::options;
+use crate::sys::statement;
 use crate::text::{Place, decides};
 use crate::thread::rank;
 use crate::{Result, metrics};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -61,13 +63,46 @@ pub fn step(by: &'static dyn Witness, at: Place) -> Result<Option<SyncEvent>> {
 /// Runs all that is pending.
 fn run_all(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
     metrics::MARK_STEP.add(1);
-    let ToRun { parts, scope, read } = pending_parts();
+    let rounds = round_by_round(by, |g| of_this_cell(g, cause))?;
+    let roots = of_this_cell(&mut graph(), cause);
+    let ToRun { parts, scope, read } = in_parts(roots);
     take_as_read(by, &read);
     let event = run_parts(by, parts.into_iter().map(Roots::Of), scope, cause, at, None)?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
     refuse_many()?;
-    Ok(event)
+    Ok(event.or(rounds))
+}
+
+/// What a barrier runs: all that is pending. One that nobody wrote leaves out what other cells left, be it since its compilation
+/// took too long, where nothing of this one needs it.
+fn of_this_cell(g: &mut Graph, cause: Cause) -> Vec<NodeId> {
+    let mut roots = g.barrier_roots();
+    let Some(here) = statement().filter(|_| cause.ends_rounds()) else { return roots };
+    let foreign = |g: &Graph, r: NodeId| g.node(r).statement.is_some_and(|s| s.file() != here.file());
+    let own: Vec<NodeId> = roots.iter().copied().filter(|&r| !foreign(g, r)).collect();
+    if own.len() < roots.len() {
+        let needed: HashSet<NodeId> = g.needed_by(&own).into_iter().collect();
+        roots.retain(|r| needed.contains(r));
+    }
+    roots
+}
+
+/// Runs the rounds of loops that would make the program for `roots` long.
+fn round_by_round(
+    by: &'static dyn Witness,
+    roots: impl FnOnce(&mut Graph) -> Vec<NodeId>,
+) -> Result<Option<SyncEvent>> {
+    let Some(mut pieces) = written_out(roots) else { return Ok(None) };
+    let mut last = None;
+    while let Some((roots, cause)) = pieces.next() {
+        let (cut, part) = cut_and_run(by, Roots::Of(roots), Scope::Rest, cause, pieces.at);
+        let (outputs, event) = part?;
+        last = last.filter(|l: &SyncEvent| l.compile >= event.compile).or(Some(event));
+        Ran(smallvec![(cut, outputs)]).finish();
+        crate::sys::check_interrupt();
+    }
+    Ok(last)
 }
 
 /// A barrier of the ranks of a mesh: one program for all of them.
@@ -275,6 +310,10 @@ pub fn read_all(
         missing.retain(|id| g.node(*id).value().is_none());
     }
     if !missing.is_empty() {
+        last = round_by_round(by, |_| missing.to_vec())?.or(last);
+        missing.retain(|id| graph().node(*id).value().is_none());
+    }
+    if !missing.is_empty() {
         {
             let mut g = graph();
             missing.extend(g.worth_keeping(&missing));
@@ -470,6 +509,7 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         since,
         traced: (graph().last_seq() - since).saturating_sub(made) / (1 + cut.ranks.len() as u64),
         left_pending,
+        rounds: running(),
         room: cache::room(cut.key.hash),
     };
     (Wanted { key: cut.key.clone(), text, steps, marks, checks, flops, params, donated, lower }, miss)

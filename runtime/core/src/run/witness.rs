@@ -1,6 +1,7 @@
 //! The seam to those who watch: what they are told, and what they are asked.
 use super::cache::Room;
 use super::event::{Cause, Costs, SyncEvent, Work};
+use super::written::Rounds;
 use crate::Result;
 use crate::device::DeviceData;
 use crate::ir::{NodeId, OpDef, Step};
@@ -88,6 +89,8 @@ pub struct Miss {
     pub traced: u64,
     /// Pending results that the program neither gives nor needs.
     pub left_pending: usize,
+    /// The rounds that it is one or a few of, or comes before, where these run one after another.
+    pub rounds: Option<Arc<Rounds>>,
     /// What there is for it in the cache.
     pub room: Room,
 }

@@ -174,7 +174,10 @@ fn best(evidence: &Evidence) -> Option<Claim> {
 fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let moves = |r: &Record| r.cause == SyncCause::DeviceChange;
     let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
-    let here: Vec<Arc<Record>> = known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect();
+    // A round of a loop that runs by itself, what comes before such rounds, and all else.
+    let kind = |r: &Record| (r.rounds.is_some(), r.cause == SyncCause::WrittenOut);
+    let alike = |r: &&Arc<Record>| r.device == new.device && kind(r) == kind(new) && !other(r);
+    let here: Vec<Arc<Record>> = known.iter().filter(alike).cloned().collect();
     let this_line = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
     if Mesh::at(new.device).is_none() || here.iter().any(|r| this_line(&r)) {
         return here;

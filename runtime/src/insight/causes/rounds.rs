@@ -51,13 +51,20 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
             stay(e.new, "all"),
             mask(e.new)
         )),
-        true => Fix::from(format!(
-            "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and {}, \
-             or, where no gradient is taken through it, let the device count (`fori_loop`)",
-            count(now.max(was), "round"),
-            mask(e.new)
-        ))
-        .code(in_each_round(e, at)),
+        true => {
+            // In front of what is read of a round: that is computed with it.
+            let (place, code) = match step_in_round(e.new, at) {
+                Some(step) => ("right behind the optimizer's step", insert_behind(step, SYNC, e.new.site)),
+                None => ("at the end of each round", in_each_round(e, at)),
+            };
+            Fix::from(format!(
+                "{ran}: `sync()` {place}, so that every round is the same program, or always run {} and {}, \
+                 or, where no gradient is taken through it, let the device count (`fori_loop`)",
+                count(now.max(was), "round"),
+                mask(e.new)
+            ))
+            .code(code)
+        }
         false => Fix::from(format!(
             "{ran}: expected once for each number of times, and {}; with `sync()` behind each of them every time is the same \
              program",
@@ -82,6 +89,15 @@ fn gradients_through(e: &Evidence, all: &[&Ops], at: Place) -> bool {
         !around.iter().any(|l| l.body.file == spot.file && l.body <= spot && spot < l.end)
     };
     all.iter().flat_map(places).any(|at| outside(&at))
+}
+
+/// Where an optimizer steps in the innermost loop around this line.
+fn step_in_round(new: &Record, at: Place) -> Option<Place> {
+    let around = loops(at).into_iter().next()?;
+    let last = (0..new.steps.len()).rev().find(|&i| new.derived(i as u32) == Some(Derived::Update))?;
+    let step = new.steps[last].at;
+    let spot = Spot::from(step);
+    (around.body.file == spot.file && around.body <= spot && spot < around.end).then_some(step)
 }
 
 /// A barrier at the end of each round of the loop that went round more or less often: the outermost one around the line, but
