@@ -302,3 +302,25 @@ fn products_with_jacobians_are_those_of_differences() {
     let said = refusal(|| vjp(|x: Tensor| x * 2.0, &tensor([1.0, 2.0]), &tensor([1.0])));
     assert!(said.contains("the vector has a tensor for each result, of its shape: [2], and not [1]"), "{said}");
 }
+
+#[test]
+fn a_parameter_that_is_assigned_to_stays_one() {
+    let _alone = alone();
+    let mut w = tensor([1.0f32, 2.0]).requires_grad_(true);
+    let other = w.clone();
+    for _ in 0..3 {
+        (&w * 2.0).sum().backward();
+        no_grad(|| w -= w.grad().unwrap() * 0.1);
+        no_grad(|| w *= 0.5);
+        w.set_grad(None);
+        assert!(w.requires_grad() && w.is_leaf());
+    }
+    close(&values(&w), &[-0.05, 0.075], 2, 1e-6).unwrap();
+    assert_eq!(values(&other), values(&w), "it is the same parameter");
+    let said = refusal(|| w += 1.0);
+    assert!(said.contains("a leaf Variable that requires grad is being used in an in-place operation"), "{said}");
+    let mut plain = tensor([1.0f32]);
+    let before = plain.clone();
+    plain += 1.0;
+    assert_eq!((values(&before), values(&plain)), (vec![1.0], vec![2.0]));
+}

@@ -87,11 +87,15 @@ unary! {
 macro_rules! assign {
     ($($trait:ident, $method:ident, $f:ident, $op:literal;)*) => {$(
         // The name is bound to a new tensor: other handles keep the old value, unlike `add_` and its like. Its dtype stays, as
-        // with those.
+        // with those. One that gradients accumulate in is changed itself, or the name would be left with one in which they do not.
         impl<'a, T: Into<Arg<'a>>> $trait<T> for Tensor {
             #[track_caller]
             fn $method(&mut self, other: T) {
-                *self = self.in_dtype($op, $f(Arg::Tensor(self), other.into()));
+                let value = $f(Arg::Tensor(self), other.into());
+                match self.accumulates() {
+                    true => self.assign($op, value),
+                    false => *self = self.in_dtype($op, value),
+                }
             }
         }
     )*};

@@ -201,6 +201,11 @@ impl Tensor {
         self.fit(op, value, true)
     }
 
+    /// Whether gradients accumulate in it.
+    pub(crate) fn accumulates(&self) -> bool {
+        graph().node(self.id()).flags & LEAF != 0
+    }
+
     /// The value in this tensor's dtype, where that can hold what it is.
     #[track_caller]
     pub(crate) fn in_dtype(&self, op: &'static str, value: Tensor) -> Tensor {
