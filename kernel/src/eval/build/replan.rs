@@ -1,9 +1,9 @@
 //! What a plan learns from rustc's answer to a try.
 use crate::eval::generate::held::{Assigned, Held};
-use crate::eval::generate::plan::{Form, Loaded, Plan};
+use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
-use crate::eval::parse::places::{Mention, Variable};
+use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -222,6 +222,15 @@ fn learn_of_held(
         }
         return true;
     }
+    if let Some((lender, at)) = borrowed_by_what_is_kept(error, source, places) {
+        let kept = |m: &&Mention| m.variable != lender && places.variables[m.variable].declared.is_none();
+        let statement = parsed.statement(at);
+        let there = |m: &&Mention| parsed.statement(m.range.start) == statement;
+        let borrower = places.mentions.iter().filter(kept).find(there).map(|m| m.variable);
+        if let Some(n) = borrower {
+            return borrows(n, parsed, loaded, before, plan);
+        }
+    }
     let mut learned = false;
     // Where a variable has no value yet, the other places are the conditions that it hangs on, which name what they like.
     let about = |s: &&Span| s.primary || error.code != "E0381";
@@ -255,7 +264,7 @@ fn learn_of_held(
     let meant = |s: &Span| tags(s).and_then(|tag| variable(&tag));
     let all = || error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans));
     // What is lent is changed or moved behind: then what borrows it ends with the cell.
-    if let Some(borrower) = all().filter_map(meant).find_map(|n| before.lends.get(&n).copied()) {
+    if let Some(borrower) = all().filter_map(meant).find_map(|n| Some(before.lends.get(&n)?.to)) {
         return ends_with_the_cell(borrower, plan);
     }
     let held = Held::new(parsed, loaded, plan);
@@ -302,6 +311,18 @@ fn learn_of_held(
     learned
 }
 
+/// A variable of an earlier cell that a statement borrows for what another one keeps, and where.
+fn borrowed_by_what_is_kept(error: &Diagnostic, source: &Source, places: &Places) -> Option<(usize, usize)> {
+    let name =
+        error.message.strip_prefix("closure may outlive the current function, but it borrows `")?.split('`').next()?;
+    let at = error.spans.iter().filter(|s| s.ours).find_map(|s| match source.provenance(s.start) {
+        Provenance::User { at, .. } if source.text[s.start..s.end].contains(name) => Some(at),
+        Provenance::Generated(Tag::Mention(i)) => Some(places.mentions[*i].range.start),
+        _ => None,
+    })?;
+    Some((places.earlier(name)?, at))
+}
+
 /// The variable that keeps what a closure borrows: rustc points at the closure, and not at the variable. It is the one whose `let` or
 /// assignment the closure is in, or the one that is handed it, mentioned last before: `all.push(|| words.len())`.
 fn given_by_a_closure(error: &Diagnostic, at: usize, parsed: &Parsed, plan: &Plan) -> Option<usize> {
@@ -342,38 +363,53 @@ fn first_values(n: usize, tag: &Tag, parsed: &Parsed, before: &Plan, plan: &mut 
 fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
     let places = &parsed.places;
     let v = &places.variables[borrower];
-    let lends = |plan: &Plan| plan.lends.values().any(|b| *b == borrower) || plan.leaks.contains(&borrower);
-    if lends(plan) && !lends(before) {
+    let lends = |plan: &Plan| {
+        plan.lends.values().filter(|l| l.to == borrower).count() + usize::from(plan.leaks.contains(&borrower))
+    };
+    if lends(plan) > lends(before) {
         // One answer may say so in several errors.
         return true;
     }
-    let tried = plan.borrows.contains(&borrower) || lends(plan);
-    let Some((from, to)) = v.begins.zip(v.declared).filter(|_| !tried) else {
-        return ends_with_the_cell(borrower, plan);
-    };
-    let within = |m: &&Mention| (from..to).contains(&m.range.start) && m.variable != borrower;
-    let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
-    let held = Held::new(parsed, loaded, plan);
-    let lenders: Vec<usize> = named.into_iter().filter(|n| held.can_lend(*n, from)).collect();
-    let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
-    if lenders.is_empty() && !leaks {
+    if plan.borrows.contains(&borrower) {
         return ends_with_the_cell(borrower, plan);
     }
-    for n in lenders {
-        let begins = |b: usize| places.variables[b].begins;
-        let first = plan.lends.get(&n).is_none_or(|other| begins(*other) > Some(from));
-        if first {
-            plan.lends.insert(n, borrower);
+    let own = v.begins.zip(v.declared).map(|(from, to)| from..to);
+    let untried = lends(plan) == 0;
+    if let Some(own) = own.clone().filter(|_| untried) {
+        let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
+        if lend(borrower, own, parsed, loaded, plan) || leaks {
+            return true;
         }
+    }
+    // What is filled by later statements borrows there.
+    let elsewhere = |m: &&Mention| !own.as_ref().is_some_and(|own| own.contains(&m.range.start));
+    let filled: BTreeSet<usize> =
+        places.mentions_of(borrower).filter(elsewhere).filter_map(|m| parsed.statement(m.range.start)).collect();
+    let end = |from: usize| parsed.statements.iter().copied().find(|at| *at > from).unwrap_or(usize::MAX);
+    let lent = filled.into_iter().filter(|&from| lend(borrower, from..end(from), parsed, loaded, plan)).count();
+    lent > 0 || ends_with_the_cell(borrower, plan)
+}
+
+/// Lends what a statement mentions to a variable; false where that is nothing new.
+fn lend(borrower: usize, statement: Range<usize>, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let at = statement.start;
+    let within = |m: &&Mention| statement.contains(&m.range.start) && m.variable != borrower;
+    let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
+    let held = Held::new(parsed, loaded, plan);
+    let earlier = |n: &usize| plan.lends.get(n).is_none_or(|other| other.at > at);
+    let lenders: Vec<usize> = named.into_iter().filter(|n| earlier(n) && held.can_lend(*n, at)).collect();
+    for &n in &lenders {
+        plan.lends.insert(n, Loan { to: borrower, at });
         if places.variables[n].declared.is_none() {
             plan.framed.insert(n);
         }
     }
-    true
+    !lenders.is_empty()
 }
 
 fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
-    plan.lends.retain(|_, b| *b != borrower);
+    plan.lends.retain(|_, loan| loan.to != borrower);
     plan.leaks.remove(&borrower);
     plan.borrows.insert(borrower)
 }

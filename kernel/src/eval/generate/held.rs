@@ -1,7 +1,7 @@
 //! Variables that are held in boxes outside of the cell's code, so that they are there however it ends: what stands for their
 //! mentions. A variable whose mentions cannot be changed stays in the code as it is.
 use super::kept::{Along, kept};
-use super::plan::{Form, Loaded, Plan};
+use super::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::functions::Closure;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
@@ -98,11 +98,11 @@ impl<'a> Held<'a> {
         (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)
     }
 
-    /// What lends variables, before the `let`s of what borrows them.
+    /// What lends variables, before the statements that borrow them.
     pub fn loans(&self) -> Vec<Splice> {
-        let loan = |(&n, borrower): (&usize, &usize)| {
+        let loan = |(&n, loan): (&usize, &Loan)| {
             let v = &self.parsed.places.variables[n];
-            let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
+            let (name, at) = (&v.name, loan.at);
             let whole = whole(n, v);
             let text = match v.collected {
                 _ if let Some(arguments) = &v.closure => {
@@ -112,9 +112,9 @@ impl<'a> Held<'a> {
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
                 false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
             };
-            Some(Splice::insert(at, text).tagged(Tag::Lend(n)))
+            Splice::insert(at, text).tagged(Tag::Lend(n))
         };
-        self.plan.lends.iter().filter_map(loan).collect()
+        self.plan.lends.iter().map(loan).collect()
     }
 
     /// What stands around values without a name that stay in memory.

@@ -25,6 +25,13 @@ pub struct Loaded {
     pub open: Option<OpenLet>,
 }
 
+/// To which variable another is lent, and at the beginning of which statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loan {
+    pub to: usize,
+    pub at: usize,
+}
+
 /// What was learned from rustc's answer to an earlier try.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -51,8 +58,8 @@ pub struct Plan {
     pub open: BTreeSet<String>,
     /// What is mentioned in macros that nobody has taken apart stays as it is written.
     pub as_written: bool,
-    /// Variables that are lent for good, each to the variable that is declared by what borrows it.
-    pub lends: BTreeMap<usize, usize>,
+    /// Variables that are lent for good.
+    pub lends: BTreeMap<usize, Loan>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
     pub leaks: BTreeSet<usize>,
     /// Variables whose `let`s have pointers to the functions that they hand over.
@@ -113,11 +120,12 @@ impl Plan {
     }
 
     pub fn to_json(&self) -> Value {
+        let lends: Vec<[usize; 3]> = self.lends.iter().map(|(&n, loan)| [n, loan.to, loan.at]).collect();
         let forms: Vec<(usize, Option<usize>)> = self.forms.iter().map(|(n, form)| (*n, form.number())).collect();
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": self.lends, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -138,10 +146,9 @@ impl Plan {
             let pair = |(number, of): (&String, &Value)| Some((number.parse().ok()?, of.as_u64()? as usize));
             json.get(key)?.as_object()?.iter().map(pair).collect()
         };
-        let form = |pair: &Value| {
-            let number = |n: usize| Some(pair.get(n)?.as_u64()? as usize);
-            Some((number(0)?, Form::numbered(number(1)?)?))
-        };
+        let number = |all: &Value, n: usize| Some(all.get(n)?.as_u64()? as usize);
+        let form = |pair: &Value| Some((number(pair, 0)?, Form::numbered(number(pair, 1)?)?));
+        let loan = |all: &Value| Some((number(all, 0)?, Loan { to: number(all, 1)?, at: number(all, 2)? }));
         let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
         fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
             json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
@@ -156,7 +163,7 @@ impl Plan {
             framed: numbers("framed")?,
             values: numbers("values")?,
             again: numbers("again")?,
-            lends: pairs("lends")?,
+            lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
             leaks: numbers("leaks")?,
             functions: numbers("functions")?,
             copied: names("copied")?,

@@ -122,6 +122,11 @@ impl Parsed {
         cell.written(at..at + 1).iter().any(|(_, text, at)| Arc::ptr_eq(text, of) && range.contains(at))
     }
 
+    /// Where the statement begins that a place is in.
+    pub fn statement(&self, at: usize) -> Option<usize> {
+        self.statements.iter().rev().find(|from| **from <= at).copied()
+    }
+
     /// Macros that the cell's statements have before them: those that are written out, or made by a call.
     pub fn macros_at_hand(&self, cell: &Arc<CellText>) -> impl Iterator<Item = &Macro> {
         let made = |m: &Macro| self.calls.iter().any(|c| c.text.contains(&m.text));
