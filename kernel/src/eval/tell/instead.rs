@@ -93,9 +93,12 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         if !wanted {
             continue;
         }
+        let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
         let found = (0..user.len()).find_map(|i| {
             let (range, captured) = found_at(&pattern, &user, i)?;
-            (range.start <= at.start && at.end <= range.end).then_some((range, captured))
+            // Of calls within calls it is the one whose callee is pointed at.
+            let called = !call || captured.get(pattern.word(0)).is_some_and(inside);
+            (range.start <= at.start && at.end <= range.end && called).then_some((range, captured))
         });
         let Some((mut range, mut captured)) = found else { continue };
         // A field's row says nothing of a method of its name.
@@ -115,7 +118,6 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             range = all;
         }
         // What is wrong within what it is called of is about that.
-        let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
         if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
             continue;
         }

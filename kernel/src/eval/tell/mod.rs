@@ -12,6 +12,7 @@ mod habits;
 mod instead;
 mod literals;
 mod named;
+mod no_grad;
 mod numbers;
 mod options;
 pub mod point;

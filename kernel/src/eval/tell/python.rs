@@ -1,10 +1,12 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
+use super::asked::Rustc;
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::literals::is_rust;
 use super::named;
+use super::no_grad;
 use super::signatures::Ours;
 use super::words::{Words, around, receiver, unquoted};
-use crate::eval::text::scan::Kind;
+use crate::eval::text::scan::{self, Kind};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
@@ -50,7 +52,7 @@ pub(super) fn of_python(
 
 /// What a head of Python's (`for i in range(3):`), written as `for i in 0..3 {}`, is with what stands behind its colon, or further in on the
 /// lines below: all of it, and where that ends.
-pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, ours: &Ours) -> Option<Written> {
+pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, rustc: &Rustc) -> Option<Written> {
     let (before, behind) = code.split_once("{}")?;
     let start = text[..head.start].rfind('\n').map_or(0, |i| i + 1);
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -76,8 +78,15 @@ pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, ours: &Ours
         }
         one => lines.push(one),
     }
-    let body = block(&lines, ours)?;
-    let code = format!("{before}{{ {body} }}{behind}");
+    let body = block(&lines, &rustc.ours)?;
+    let mut code = format!("{before}{{ {body} }}{behind}");
+    if before.starts_with("no_grad(") {
+        // What is in a block of Python's is there behind it, too.
+        let there = |name: &str| scan::follows(text, &["let"], name) || scan::follows(text, &["let", "mut"], name);
+        let mut names = scan::mentions(&body);
+        names.retain(|name| there(name) || (rustc.type_of)(name).is_some());
+        code = no_grad::composed(&body, true, Some(&names.into_iter().collect::<Vec<_>>())).unwrap_or(code);
+    }
     is_rust(&code).then_some((head.start..end, code))
 }
 

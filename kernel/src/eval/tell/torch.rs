@@ -4,6 +4,7 @@ use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::change::Change;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
+use super::no_grad;
 use super::python::{of_python, with_body};
 use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
@@ -74,6 +75,15 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
 /// The rows that stand where an error points, the likeliest first.
 fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
     const MOST: usize = 5;
+    let told = |(said, change): (String, Option<(Range<usize>, String)>), text| {
+        let change = change.map(|(at, code)| Change::new(text, at, code));
+        Some(vec![Candidate { said, asks: None, python: true, code: None, change }])
+    };
+    let span = error.spans.iter().find(|s| s.primary)?;
+    let (text, at) = texts.map(span)?;
+    if let Some(other) = no_grad::told(error, &text.text, &at) {
+        return told(other, text);
+    }
     let about = match &*error.code {
         "" => About::Python,
         "E0618" => About::Call,
@@ -81,13 +91,10 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         code if TYPES.contains(&code) => About::Types,
         _ => return None,
     };
-    let span = error.spans.iter().find(|s| s.primary)?;
-    let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
     let python = about == About::Python;
-    if python && let Some((said, change)) = of_python(error, &text.text, &at, &rustc.ours) {
-        let change = change.map(|(at, code)| Change::new(text, at, code));
-        return Some(vec![Candidate { said, asks: None, python, code: None, change }]);
+    if python && let Some(written) = of_python(error, &text.text, &at, &rustc.ours) {
+        return told(written, text);
     }
     // Nobody but who knows Python names an argument.
     let named = || {
@@ -103,7 +110,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         let there = first + found.at.start..first + found.at.end;
         // A head that has a body has it in what is advised, too.
         let whole = Some(()).filter(|_| python && found.code.contains("{}"));
-        if let Some((there, code)) = whole.and_then(|()| with_body(&text.text, &there, &found.code, &rustc.ours)) {
+        if let Some((there, code)) = whole.and_then(|()| with_body(&text.text, &there, &found.code, rustc)) {
             let said = said.replace(&found.code, &code);
             return Some(Candidate {
                 said,
