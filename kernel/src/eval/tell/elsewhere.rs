@@ -1,6 +1,7 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
 use super::apart;
 use super::change::Change;
+use super::dataset;
 use super::functions;
 use super::instead::{ANSWER, IN_RUST, rewritten};
 use super::named;
@@ -104,6 +105,9 @@ pub(super) fn of_another_library(
                     "that is Python: `use std::…;` brings names of Rust's own library, and `:dep NAME` a crate; there is no `{module}`"
                 ),
             }
+        }
+        ("", _) if line.starts_with("class ") && line.split('#').next().is_some_and(|head| head.contains("Dataset")) => {
+            dataset::in_words(first_name(&line[6..]))
         }
         ("", _) if line.starts_with("class ") => {
             let name = first_name(&line[6..]);

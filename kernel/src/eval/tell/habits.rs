@@ -1,5 +1,6 @@
 //! What is told where Python's habits meet Rust's own types: lists, maps, options, moves.
 use super::change::Change;
+use super::dataset;
 use super::instead::{ANSWER, IN_RUST};
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
@@ -15,6 +16,9 @@ const MAP: &str = "std::collections::HashMap<_, _>";
 
 /// What is told, and the change that it is, if it is one.
 pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(String, Option<Change>)> {
+    if let Some((said, change)) = dataset::told(error, texts) {
+        return Some((said, change.map(|(text, at, code)| Change::new(text, at, code))));
+    }
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let words = Words::of(&text.text);
     let quoted: Vec<&str> = error.message.split('`').skip(1).step_by(2).collect();

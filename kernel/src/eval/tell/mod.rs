@@ -4,6 +4,7 @@ pub mod asked;
 mod call;
 pub mod change;
 mod comprehension;
+mod dataset;
 mod elsewhere;
 pub mod errors;
 mod example;
