@@ -4,6 +4,7 @@ use super::dataset;
 use super::instead::{ANSWER, IN_RUST};
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
+use super::subscript;
 use super::texts::Texts;
 use super::words::{Words, own_name, receiver};
 use crate::eval::text::scan::Kind;
@@ -93,6 +94,9 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         }
         ("E0277", [bound, ..]) if bound.contains("std::ops::Range") && bound.contains("<xlazy::Tensor>") || bound.contains("<&xlazy::Tensor>") => {
             numbers_of(text, &words, &at)
+        }
+        ("E0277", _) if let Some((at, code)) = subscript::by_lists(&words, &at, message) => {
+            written(ANSWER, at, code, ": a list of places is a tensor")
         }
         ("E0277", [bound, ..]) if bound.starts_with("&mut ") && bound.ends_with("Optimizer") => {
             let given = text.text.get(at.clone())?.strip_prefix("&mut ")?.to_owned();

@@ -1,5 +1,5 @@
 //! Python's `x[a:b, ..., None]`, and what it is in `x.i(…)`.
-use super::words::{Words, compared};
+use super::words::{Words, bare_list, compared};
 use std::ops::Range;
 
 /// A subscript that stands around what is pointed at: where it and what it is of are, and what `i` is to be given. One number or
@@ -51,6 +51,71 @@ pub(super) fn assigned(user: &Words, at: &Range<usize>) -> Option<Assigned> {
         let (whole, op) = (name.start..behind.end, op.to_owned());
         (inside && !parts.is_empty()).then(|| Assigned { whole, of: name, at: listed(&parts), op, value })
     })
+}
+
+/// A call of `i` or `set` that is given lists of places, with those as tensors: where it is, and the code. `message` is what rustc
+/// says of the types that stand there.
+pub(super) fn by_lists(user: &Words, at: &Range<usize>, message: &str) -> Option<(Range<usize>, String)> {
+    let bound = message.strip_prefix("the trait bound `")?;
+    let types = match (bound.strip_prefix("At<'_>: From<"), bound.split_once(": IndexArg<")) {
+        (Some(of), _) => of.split_once(">` is not").map(|(of, _)| of)?,
+        (None, Some((of, _))) => of,
+        _ => return None,
+    };
+    let first = user.at(at.start)?;
+    let open = first.checked_sub(1).filter(|i| user.word(*i) == "(")?;
+    let given = user.arguments(open.checked_sub(1)?)?;
+    let end = (first..given.end).find(|i| user.word(*i) == "," && user.within(first, *i)).unwrap_or(given.end);
+    let tuple = types.starts_with('(');
+    let inner = |all: &str| all.strip_prefix('(').and_then(|all| all.strip_suffix(')')).map(str::to_owned);
+    let (types, elements) = match tuple {
+        true if user.behind_brackets(first) == Some(end) => (inner(types)?, user.between_commas(first + 1, end - 1)),
+        true => return None,
+        false => (types.to_owned(), vec![first..end]),
+    };
+    let types = types_of(&types);
+    let is_list = |ty: &str| {
+        let ty = ty.trim_start_matches('&').trim_start_matches("mut ").trim_start_matches("std::vec::");
+        ty.starts_with("Vec<") || ty.starts_with('[')
+    };
+    let written = |(ty, one): (&String, &Range<usize>)| {
+        let (text, _) = user.part(one.start, one.end)?;
+        let made = text.trim_start_matches('&').starts_with('[') || text.trim_start_matches('&').starts_with("vec!");
+        let of = bare_list(&text);
+        Some(match is_list(ty) {
+            true if made && !of.contains(';') => format!("tensor({of})"),
+            true if of.ends_with(')') => format!("tensor({text})"),
+            true => format!("tensor(&{of})"),
+            false => text,
+        })
+    };
+    let lists = types.iter().any(|ty| is_list(ty)) && types.len() == elements.len();
+    let all = types.iter().zip(&elements).map(written).collect::<Option<Vec<_>>>().filter(|_| lists)?;
+    let whole = user.operand_before(open)?;
+    let place = user.tokens[whole].range.start..user.tokens[given.end].range.end;
+    let (before, behind) = (
+        &user.text[place.start..user.tokens[first].range.start],
+        &user.text[user.tokens[end - 1].range.end..place.end],
+    );
+    Some((place, format!("{before}{}{behind}", listed(&all))))
+}
+
+/// The parts that commas make of the text of a tuple's type.
+fn types_of(text: &str) -> Vec<String> {
+    let (mut out, mut depth) = (vec![String::new()], 0);
+    for c in text.chars() {
+        depth += match c {
+            '<' | '(' | '[' | '{' => 1,
+            '>' | ')' | ']' | '}' => -1,
+            _ => 0,
+        };
+        match out.last_mut() {
+            Some(_) if c == ',' && depth == 0 => out.push(String::new()),
+            Some(last) => last.push(c),
+            None => {}
+        }
+    }
+    out.iter().map(|ty| ty.trim().to_owned()).filter(|ty| !ty.is_empty()).collect()
 }
 
 fn read(user: &Words, open: usize) -> Option<(Range<usize>, Range<usize>, String)> {

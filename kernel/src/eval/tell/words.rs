@@ -481,9 +481,15 @@ pub(super) fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>
     (end - start <= LONGEST).then(|| (&text[start..end], at.start - start..at.end - start))
 }
 
-/// A mask that is written as a comparison.
+/// A mask that is written as a comparison, or as several.
 pub(super) fn compared(text: String) -> String {
+    let bare = |text: &str| match syn::parse_str::<syn::Expr>(text) {
+        Ok(syn::Expr::Paren(all)) => text[syn::spanned::Spanned::span(&all.expr).byte_range()].to_owned(),
+        _ => text.to_owned(),
+    };
     let Ok(syn::Expr::Binary(all)) = syn::parse_str::<syn::Expr>(&text) else { return text };
+    let side = |e: &syn::Expr| &text[syn::spanned::Spanned::span(e).byte_range()];
+    let (left, right) = (side(&all.left), side(&all.right));
     let method = match all.op {
         syn::BinOp::Gt(_) => "gt",
         syn::BinOp::Lt(_) => "lt",
@@ -491,10 +497,15 @@ pub(super) fn compared(text: String) -> String {
         syn::BinOp::Le(_) => "le",
         syn::BinOp::Eq(_) => "eq",
         syn::BinOp::Ne(_) => "ne",
+        syn::BinOp::And(_) | syn::BinOp::BitAnd(_) | syn::BinOp::Or(_) | syn::BinOp::BitOr(_) => {
+            let sign = if matches!(all.op, syn::BinOp::And(_) | syn::BinOp::BitAnd(_)) { "&" } else { "|" };
+            let both = [left, right].map(|one| compared(bare(one)));
+            let new = [left, right].iter().zip(&both).any(|(before, now)| bare(before) != *now);
+            return if new { both.join(&format!(" {sign} ")) } else { text };
+        }
         _ => return text,
     };
-    let at = |e: &syn::Expr| syn::spanned::Spanned::span(e).byte_range();
-    format!("{}.{method}({})", receiver(&text[at(&all.left)]), &text[at(&all.right)])
+    format!("{}.{method}({right})", receiver(left))
 }
 
 /// Whether brackets hold a list: `(2, 3)`, and not `(a + b) * c`.
