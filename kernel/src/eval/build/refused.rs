@@ -80,8 +80,15 @@ impl Compiler {
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
                 let is_value = |name: &str| self.defs.value_named(name).is_some();
                 let (is_type, is_value, is_imported, sources) = (&is_type, &is_value, &is_imported, &self.sources());
-                let type_of = |name: &str| scope.vars.iter().find(|v| v.name == name).map(|v| &*v.type_name);
-                let rustc = Rustc { ask: &|source| self.ask(source), type_of: &type_of, ours: Ours::new(scope.ours) };
+                let var = |name: &str| scope.vars.iter().find(|v| v.name == name);
+                let type_of = |name: &str| var(name).map(|v| &*v.type_name);
+                let summary_of = |name: &str| var(name).map(|v| &*v.summary);
+                let rustc = Rustc {
+                    ask: &|source| self.ask(source),
+                    type_of: &type_of,
+                    summary_of: &summary_of,
+                    ours: Ours::new(scope.ours),
+                };
                 let declared = scope.declared;
                 let known =
                     Known { gone: &gone, declared, vars: &vars, is_type, is_value, is_imported, sources, rustc };

@@ -14,6 +14,8 @@ pub struct Rustc<'a> {
     pub ask: &'a dyn Fn(&str) -> Vec<Diagnostic>,
     /// The type of a variable of an earlier cell.
     pub type_of: &'a dyn Fn(&str) -> Option<&'a str>,
+    /// What is listed of it: of a tensor its dtype and shape.
+    pub summary_of: &'a dyn Fn(&str) -> Option<&'a str>,
     /// What the runtime has.
     pub ours: Ours<'a>,
 }

@@ -2,6 +2,7 @@
 //! the one that errors are looked up in.
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::change::Change;
+use super::elements;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
 use super::no_grad;
@@ -103,6 +104,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     };
     let habit = python || named();
     let candidate = |found: Found| {
+        let found = with_types(found, &text.text[..at.start], rustc);
         let said = found.said;
         let first = at.start - in_line.start;
         let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
@@ -151,6 +153,15 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     // What names what is not there helps nobody.
     let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
     Some(all.filter(there).filter_map(candidate).take(MOST).collect())
+}
+
+/// What reads a tensor's elements with the type that they have, where that is known.
+fn with_types(found: Found, before: &str, rustc: &Rustc) -> Found {
+    const NOTE: &str = "with the tensor's own type; ";
+    match elements::typed(&found.code, before, rustc) {
+        Some(code) => Found { said: found.said.replace(&found.code, &code).replace(NOTE, ""), code, ..found },
+        None => found,
+    }
 }
 
 /// What is told of a function that is not there, and that torch's or its functional module has: `from torch import randn`.
