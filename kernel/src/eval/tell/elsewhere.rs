@@ -131,6 +131,26 @@ pub(super) fn of_another_library(
         ("E0425", ["heat_map" | "heatmap", ..]) if let Some(code) = python::heat_map(&text.text, at.start) => {
             format!("{ANSWER}`{code}`")
         }
+        ("E0609" | "E0616", ["training", ty, ..]) if ty.contains("xlazy::nn::") || is_ours(ty) => {
+            "`.train(true)` and `.eval()` say whether a module trains, which nobody asks it; one of your own that is to know has a field \
+             `training: nn::Training`, shown by `p.training(&self.training)` in its `fn parts(&self, p: &mut nn::Parts)`: `self.training.on()`"
+                .to_owned()
+        }
+        ("E0599", [method, ty, ..])
+            if let Some((kind, f)) = hook_of(method)
+                && (ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") || is_ours(ty)) =>
+        {
+            let of = field_of(&text.text, &at)?;
+            let name = first_name(of.rsplit('.').next().unwrap_or(&of));
+            let made = match of == name {
+                true => format!("`let {name} = nn::Hooked::new({name});`"),
+                false => format!("`{name}: nn::Hooked::new(…)` in place of the layer"),
+            };
+            format!(
+                "a module that calls hooks is an `nn::Hooked`: {made}, and `{of}.{kind}({f} None)`, where `Some(tensor)` takes the place of \
+                 what there is; it gives what `.remove()` takes away again"
+            )
+        }
         ("E0599", ["clone", ty, ..]) if ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") => COPIED.to_owned(),
         ("E0599", ["clone", "Sequential" | "Linear" | "Conv2d" | "Embedding" | "LSTM" | "ModuleList", ..]) => COPIED.to_owned(),
         ("E0599", ["add" | "append" | "add_module" | "add_layer", "Sequential" | "ModuleList", ..]) => {
@@ -256,6 +276,16 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// What a module's hook is registered with here, and how its closure begins.
+fn hook_of(method: &str) -> Option<(&'static str, &'static str)> {
+    Some(match method {
+        "register_forward_hook" => ("register_forward_hook", "|_, x, y|"),
+        "register_forward_pre_hook" => ("register_forward_pre_hook", "|_, x|"),
+        "register_full_backward_hook" | "register_backward_hook" => ("register_full_backward_hook", "|dx, dy|"),
+        _ => return None,
+    })
 }
 
 /// The method of which rustc cannot tell what it gives.

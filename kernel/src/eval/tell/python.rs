@@ -1,5 +1,6 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
 use super::asked::Rustc;
+use super::format;
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::literals::is_rust;
 use super::named;
@@ -30,6 +31,9 @@ pub(super) fn of_python(
     };
     if error.message.starts_with("prefix `f` is unknown") || error.message.starts_with("prefix `F` is unknown") {
         return formatted(text, at.start, &here).map(change);
+    }
+    if let Some(change) = format::told(error, text, at).map(change) {
+        return Some(change);
     }
     if error.message.starts_with("character literal may only contain one codepoint") {
         if let Some(groups) = groups() {
@@ -362,7 +366,7 @@ fn of_quotation(word: &str) -> Option<String> {
 }
 
 /// How a value is written: Rust leaves the letter for numbers and texts out.
-fn how_in_rust(how: &str) -> String {
+pub(super) fn how_in_rust(how: &str) -> String {
     how.trim_end_matches(['f', 'd', 'i', 's', 'g']).replace([',', '_'], "")
 }
 

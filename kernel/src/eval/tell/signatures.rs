@@ -559,7 +559,10 @@ impl<'a> Ours<'a> {
                 let made = ty == "Dims" || self.is_type(ty) && !ty.contains('<');
                 let into = |v: String| if made { format!("{v}.into()") } else { v };
                 let letters = |t: &str| t.to_lowercase().replace(['_', '-'], "");
-                let named = |t: &str| variants.iter().find(|v| letters(v).starts_with(&letters(t)));
+                // `bilinear` is linear in each of two dimensions.
+                let each = |t: &str| t.trim_start_matches("bi").trim_start_matches("tri").to_owned();
+                let begins = |t: &str| variants.iter().find(|v| letters(v).starts_with(t));
+                let named = |t: &str| begins(&letters(t)).or_else(|| begins(&each(&letters(t))));
                 match text {
                     _ if variants.is_empty() && list.is_some() && made => in_list("").map(into),
                     _ if variants.is_empty() && (number || list.is_some()) => Some(into(value.to_owned())),

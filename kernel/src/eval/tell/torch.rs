@@ -3,6 +3,7 @@
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::change::Change;
 use super::elements;
+use super::groups;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
 use super::no_grad;
@@ -82,7 +83,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     };
     let span = error.spans.iter().find(|s| s.primary)?;
     let (text, at) = texts.map(span)?;
-    if let Some(other) = no_grad::told(error, &text.text, &at) {
+    if let Some(other) = no_grad::told(error, &text.text, &at).or_else(|| groups::told(error, &text.text, &at)) {
         return told(other, text);
     }
     let about = match &*error.code {

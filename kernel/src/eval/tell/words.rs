@@ -87,7 +87,7 @@ impl<'t> Words<'t> {
             }
             Kind::Number => true,
             // The name of a file, say.
-            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), Some("inf" | "-inf" | "nan")),
+            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), Some("inf" | "-inf" | "nan" | "lr")),
             _ => false,
         };
         stands.then_some(Meta::One)
