@@ -193,6 +193,7 @@ pub(super) fn of_another_library(
         ("E0277", [_, display, ..]) if *display == "std::fmt::Display" && !of_std(quoted[0]) => {
             "`display(&x)` shows anything that has a picture, a tree or `Debug`, and so does `x` at the end of a cell".to_owned()
         }
+        ("E0308", _) if let Some(help) = item_as(error, &text.text[at.clone()]) => help,
         ("E0308", _) if let Some(help) = number_or_tensor(error, &text.text[at.clone()]) => help,
         ("E0282", _) if error.text().contains("consider giving this closure parameter an explicit type") => {
             format!("`|{0}: &Tensor|` says that `{0}` is a tensor, and `|{0}: f64|` that it is a number", text.text.get(at)?)
@@ -346,6 +347,18 @@ fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
         return Some(format!("{ANSWER}`{lends}tensor({given})`"));
     }
     ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("{ANSWER}`{lends}tensor({given})`"))
+}
+
+/// A number of a tensor's as the type that is wanted of it: `let n: i64 = x.item();`.
+fn item_as(error: &Diagnostic, given: &str) -> Option<String> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?.strip_prefix("expected `")?;
+    let (wanted, found) = label.split_once("`, found `").map(|(a, b)| (a, b.trim_end_matches('`')))?;
+    let of = given.strip_suffix(".item()").filter(|_| found == "f64" && wanted != "f64" && is_number(wanted))?;
+    Some(match wanted {
+        "f32" => format!("{ANSWER}`{given} as f32`"),
+        "i64" => format!("{ANSWER}`{of}.item_i64()`"),
+        whole => format!("{ANSWER}`{of}.item_i64() as {whole}`"),
+    })
 }
 
 /// A tensor of one number as that number.

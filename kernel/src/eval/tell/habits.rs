@@ -2,6 +2,7 @@
 use super::change::Change;
 use super::dataset;
 use super::instead::{ANSWER, IN_RUST};
+use super::numbers::is_number;
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
 use super::subscript;
@@ -94,6 +95,25 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         }
         ("E0277", [bound, ..]) if bound.contains("std::ops::Range") && bound.contains("<xlazy::Tensor>") || bound.contains("<&xlazy::Tensor>") => {
             numbers_of(text, &words, &at)
+        }
+        // `x.item::<f32>()`
+        ("E0107", _) if text.text.get(at.clone()) == Some("item") && message.starts_with("method takes 0 generic") => {
+            let name = words.at(at.start)?;
+            let close = (name..words.len()).find(|i| words.word(*i) == ">")?;
+            let (ty, _) = words.part(name + 4, close)?;
+            let end = words.tokens[words.behind_brackets(close + 1)? - 1].range.end;
+            let (of, place) = words.part(words.operand_before(name - 1)?, name - 1)?;
+            let goes_on = text.text[end..].trim_start().starts_with(['.', '?']);
+            let cast = |code: String| if goes_on { format!("({code})") } else { code };
+            let code = match &*ty {
+                "f64" => format!("{of}.item()"),
+                "i64" => format!("{of}.item_i64()"),
+                "f32" => cast(format!("{of}.item() as f32")),
+                "bool" => cast(format!("{of}.item() != 0.0")),
+                other if is_number(other) => cast(format!("{of}.item_i64() as {other}")),
+                _ => return None,
+            };
+            written(ANSWER, place.start..end, code, "")
         }
         ("E0277", _) if let Some((at, code)) = subscript::by_lists(&words, &at, message) => {
             written(ANSWER, at, code, ": a list of places is a tensor")
