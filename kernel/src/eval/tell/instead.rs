@@ -122,6 +122,12 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             continue;
         }
         let mut code = filled(&row.xlazy, &captured, ours);
+        // What is done with the result stands there already.
+        let taken = ["unwrap()", "expect(", "ok()", "is_ok()", "is_err()", "map_err("];
+        let behind = line[range.end..].trim_start();
+        if behind.starts_with('?') || behind.strip_prefix('.').is_some_and(|m| taken.iter().any(|t| m.starts_with(t))) {
+            code = code.strip_suffix(".unwrap()").map(str::to_owned).unwrap_or(code);
+        }
         // What a function is given that is one itself, it knows the arguments of.
         if pattern.word(0) == "lambda" && line[..range.start].trim_end().ends_with(['(', ',']) {
             code = code.replacen(": &Tensor", "", 1);

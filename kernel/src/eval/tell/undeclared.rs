@@ -74,7 +74,14 @@ pub(super) fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -
         let ours = plain && !(known.is_value)(name) && !(known.is_imported)(name) && !known.vars.contains(&name);
         ours.then(|| name.to_owned())
     };
-    let (name, what) = match (module, assigned()) {
+    // One that takes several types.
+    let generic = || {
+        let label = error.spans.iter().find(|s| s.primary && error.code == "E0283")?.label.as_deref()?;
+        let name = label.split_once(" declared on the function `")?.1.split('`').next()?;
+        let ours = !(known.is_value)(name) && !(known.is_imported)(name);
+        ours.then(|| name.to_owned())
+    };
+    let (name, what) = match (module, assigned().or_else(generic)) {
         (Some(module), _) => (module.to_owned(), "module"),
         (None, Some(name)) => (name, "function"),
         (None, None) => (function().filter(|_| !wants_a_function)?, "function"),
