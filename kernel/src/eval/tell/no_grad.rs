@@ -17,6 +17,7 @@ type Told = (String, Option<(Range<usize>, String)>);
 const GUARDS: [&str; 4] = ["no_grad", "no_grad_guard", "inference_mode", "set_grad_enabled"];
 /// How many statements are told in one.
 const MANY: usize = 6;
+const RETURN: &str = "return ";
 
 /// What is told of a guard, of `no_grad` in front of a block, and of a name that only such a closure knows.
 pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<Told> {
@@ -146,6 +147,10 @@ pub(super) fn composed(body: &str, top: bool, declared: Option<&[String]>) -> Op
         names.push(name);
     }
     let texts = || parts.iter().map(|p| &*p.text).collect::<Vec<_>>().join(" ");
+    if let Some(value) = last.as_ref().and_then(|last| last.strip_prefix(RETURN)) {
+        let all = if parts.is_empty() { value.to_owned() } else { format!("{{ {} {value} }}", texts()) };
+        return (!top).then(|| format!("return no_grad(|| {all});"));
+    }
     // A function's last expression is its value, and what it declares is its own.
     if let (Some(value), true) = (&last, names.is_empty() || !top) {
         let all = if parts.is_empty() { value.clone() } else { format!("{{ {} {value} }}", texts()) };
@@ -200,6 +205,10 @@ fn read(body: &str, declared: Option<&[String]>) -> Option<(Vec<Part>, Option<St
                 _ => None,
             },
             Stmt::Item(_) => return None,
+            Stmt::Expr(Expr::Return(given), _) if i + 1 == count => {
+                last = Some(format!("{RETURN}{}", of(given.expr.as_ref()?.span().byte_range())?));
+                continue;
+            }
             Stmt::Expr(_, None) if i + 1 == count && !ends_in_block(&text) => {
                 last = Some(text);
                 continue;
