@@ -1,5 +1,4 @@
 //! How values are written in texts: what Python has in braces, as Rust has it.
-use super::python::how_in_rust;
 use super::words::Words;
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -20,6 +19,11 @@ pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<
     let place = words.tokens[literal].range.clone();
     let code = in_rust(&text[place.clone()])?;
     (code != text[place.clone()]).then_some((place, code))
+}
+
+/// How a value is written: Rust leaves the letter for numbers and texts out.
+pub(super) fn how_in_rust(how: &str) -> String {
+    how.trim_end_matches(['f', 'd', 'i', 's', 'g']).replace([',', '_'], "")
 }
 
 /// A text with what stands behind the colons in its braces as in Rust.

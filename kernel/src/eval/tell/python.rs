@@ -1,6 +1,5 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
-use super::asked::Rustc;
-use super::format;
+use super::format::{self, how_in_rust};
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::literals::is_rust;
 use super::named;
@@ -55,8 +54,14 @@ pub(super) fn of_python(
 }
 
 /// What a head of Python's (`for i in range(3):`), written as `for i in 0..3 {}`, is with what stands behind its colon, or further in on the
-/// lines below: all of it, and where that ends.
-pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, rustc: &Rustc) -> Option<Written> {
+/// lines below: all of it, and where that ends. `known` are variables of earlier cells.
+pub(super) fn with_body(
+    text: &str,
+    head: &Range<usize>,
+    code: &str,
+    ours: &Ours,
+    known: &dyn Fn(&str) -> bool,
+) -> Option<Written> {
     let (before, behind) = code.split_once("{}")?;
     let start = text[..head.start].rfind('\n').map_or(0, |i| i + 1);
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -82,13 +87,13 @@ pub(super) fn with_body(text: &str, head: &Range<usize>, code: &str, rustc: &Rus
         }
         one => lines.push(one),
     }
-    let body = block(&lines, &rustc.ours)?;
+    let body = block(&lines, ours)?;
     let mut code = format!("{before}{{ {body} }}{behind}");
     if before.starts_with("no_grad(") {
         // What is in a block of Python's is there behind it, too.
         let there = |name: &str| scan::follows(text, &["let"], name) || scan::follows(text, &["let", "mut"], name);
         let mut names = scan::mentions(&body);
-        names.retain(|name| there(name) || (rustc.type_of)(name).is_some());
+        names.retain(|name| there(name) || known(name));
         code = no_grad::composed(&body, true, Some(&names.into_iter().collect::<Vec<_>>())).unwrap_or(code);
     }
     is_rust(&code).then_some((head.start..end, code))
@@ -363,11 +368,6 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
 fn of_quotation(word: &str) -> Option<String> {
     let text = unquoted(word)?;
     Some(if word.starts_with('\'') { text.replace('"', "\\\"") } else { text.to_owned() })
-}
-
-/// How a value is written: Rust leaves the letter for numbers and texts out.
-pub(super) fn how_in_rust(how: &str) -> String {
-    how.trim_end_matches(['f', 'd', 'i', 's', 'g']).replace([',', '_'], "")
 }
 
 /// `2 ** 3` of numbers, where its second star stands.

@@ -112,8 +112,11 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         let is_new = found.code != line[found.at.clone()];
         let there = first + found.at.start..first + found.at.end;
         // A head that has a body has it in what is advised, too.
+        let is_known = |name: &str| (rustc.type_of)(name).is_some();
         let whole = Some(()).filter(|_| python && found.code.contains("{}"));
-        if let Some((there, code)) = whole.and_then(|()| with_body(&text.text, &there, &found.code, rustc)) {
+        if let Some((there, code)) =
+            whole.and_then(|()| with_body(&text.text, &there, &found.code, &rustc.ours, &is_known))
+        {
             let said = said.replace(&found.code, &code);
             return Some(Candidate {
                 said,
