@@ -17,11 +17,11 @@ use syn::{Block, Expr, FnArg, ImplItem, ImplItemFn, ItemImpl, Pat, ReturnType, S
 const LENGTHS: [&str; 5] = ["len", "__len__", "length", "size", "num_samples"];
 const SAMPLES: [&str; 8] = ["get", "get_item", "getitem", "__getitem__", "item", "index", "get_sample", "sample"];
 
+/// What is told, and of which text a place with what is to be written there.
+type Told<'t> = (String, Option<(&'t Arc<CellText>, Range<usize>, String)>);
+
 /// What is told of a dataset that is no `data::Dataset` yet, and what is to be written in place of which part of the text.
-pub(super) fn told<'t>(
-    error: &Diagnostic,
-    texts: &'t Texts,
-) -> Option<(String, Option<(&'t Arc<CellText>, Range<usize>, String)>)> {
+pub(super) fn told<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<Told<'t>> {
     let named = || error.message.contains("`Dataset`") || error.message.contains("data::Dataset");
     let path = matches!(&*error.code, "E0404" | "E0405" | "E0433");
     let about = path || matches!(&*error.code, "E0407" | "E0107" | "E0050" | "E0053" | "E0186");

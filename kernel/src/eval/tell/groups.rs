@@ -1,11 +1,9 @@
 //! `opt.param_groups`, which is a list of dictionaries in torch: the learning rates of an optimizer here.
 use super::instead::ANSWER;
+use super::texts::Told;
 use super::words::{Words, receiver, unquoted};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
-
-/// What is told, and a place with what is to be written there.
-type Told = (String, Option<(Range<usize>, String)>);
 
 /// What is told of a learning rate that is read or set in its group, also of all in a loop.
 pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<Told> {

@@ -1,5 +1,6 @@
 //! What is done without gradients: a closure here, whose value is what goes on, where torch has a block or a guard.
 use super::instead::ANSWER;
+use super::texts::Told;
 use super::words::Words;
 use crate::eval::text::depth;
 use crate::eval::text::scan::Kind;
@@ -9,9 +10,6 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Pat, Stmt};
-
-/// What is told, and a place with what is to be written there.
-type Told = (String, Option<(Range<usize>, String)>);
 
 /// How torch and tch name what makes a guard, and what it is asked for.
 const GUARDS: [&str; 4] = ["no_grad", "no_grad_guard", "inference_mode", "set_grad_enabled"];

@@ -71,7 +71,7 @@ pub(super) fn by_lists(user: &Words, at: &Range<usize>, message: &str) -> Option
     let (types, elements) = match tuple {
         true if user.behind_brackets(first) == Some(end) => (inner(types)?, user.between_commas(first + 1, end - 1)),
         true => return None,
-        false => (types.to_owned(), vec![first..end]),
+        false => (types.to_owned(), std::iter::once(first..end).collect()),
     };
     let types = types_of(&types);
     let is_list = |ty: &str| {

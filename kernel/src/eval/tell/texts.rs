@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What is told, and a place with what is to be written there.
+pub(super) type Told = (String, Option<(Range<usize>, String)>);
+
 /// The texts that rustc's places are in: the source at hand, and those of what earlier cells defined.
 pub struct Texts<'a> {
     pub source: &'a Source,

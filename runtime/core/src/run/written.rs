@@ -48,24 +48,27 @@ pub(super) fn running() -> Option<Arc<Rounds>> {
     running_now().clone()
 }
 
-/// What is to be run before the rest, in this order; nothing of it is freed before its turn.
+/// What is to be run before the rest, in this order; nothing of it is freed before it has run.
 pub(super) struct Pieces {
     /// A line of the loop.
     pub at: Place,
-    /// What comes before the rounds.
-    before: Vec<NodeId>,
-    /// The results of each, the last one first.
+    /// The results of what comes before the rounds.
+    before: Option<Vec<NodeId>>,
+    /// Those of each that has not run, the last one first.
     all: Vec<Vec<NodeId>>,
+    /// Those of the one that runs.
+    held: Vec<NodeId>,
 }
 
 impl Pieces {
-    /// The results of the next one, and why it runs. What runs after it holds what it needs of them.
+    /// The results of the next one, and why it runs. Of the last one's it holds what it needs, so that it may take their place.
     pub fn next(&mut self) -> Option<(Vec<NodeId>, Cause)> {
-        let (roots, cause) = match std::mem::take(&mut self.before) {
-            before if before.is_empty() => (self.all.pop()?, Cause::WrittenOut),
-            before => (before, Cause::InitialState),
+        release(&mut graph(), &std::mem::take(&mut self.held));
+        let (roots, cause) = match self.before.take() {
+            Some(before) => (before, Cause::InitialState),
+            None => (self.all.pop()?, Cause::WrittenOut),
         };
-        release(&mut graph(), &roots);
+        self.held = roots.clone();
         Some((roots, cause))
     }
 }
@@ -74,7 +77,7 @@ impl Drop for Pieces {
     fn drop(&mut self) {
         *running_now() = None;
         let mut g = graph();
-        self.all.iter().chain([&self.before]).for_each(|roots| release(&mut g, roots));
+        self.all.iter().chain(&self.before).chain([&self.held]).for_each(|roots| release(&mut g, roots));
     }
 }
 
@@ -133,14 +136,14 @@ pub(super) fn written_out(roots: impl FnOnce(&mut Graph) -> Vec<NodeId>) -> Opti
         return None;
     }
     all.iter().flatten().for_each(|&r| g.node_mut(r).refs += 1);
-    let before = all.remove(0);
+    let before = Some(all.remove(0)).filter(|roots| !roots.is_empty());
     all.retain(|roots| !roots.is_empty());
     all.reverse();
     let types = |offset: usize| run.clone().skip(offset).step_by(period).map(|i| g.node(needed[i]).ty);
     let grows = (0..period).find_map(|offset| longer_in_each(types(offset)));
     let lines: Vec<Place> = needed[run.start..run.start + period].iter().map(|&id| g.node(id).at).collect();
     *running_now() = Some(Arc::new(Rounds { lines, rounds, ops: period, carried, grows }));
-    Some(Pieces { at: g.node(needed[run.start]).at, before, all })
+    Some(Pieces { at: g.node(needed[run.start]).at, before, all, held: vec![] })
 }
 
 /// Where programs of so many rounds end: there in each where the fewest values are handed on, none of which is a part of an op.
