@@ -172,7 +172,7 @@ fn training(record: &Record) -> Option<Unrolled> {
 }
 
 /// Where optimizers' steps begin, of the line that steps last: an optimizer each for two models makes half as many.
-fn updates(record: &Record) -> Vec<usize> {
+pub(super) fn updates(record: &Record) -> Vec<usize> {
     let is_update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
     let begins = |i: &usize| is_update(*i) && !is_update(i.wrapping_sub(1));
     let mut steps: Vec<usize> = (1..record.steps.len()).filter(begins).collect();

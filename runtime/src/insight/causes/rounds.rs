@@ -5,6 +5,7 @@ use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::mode::Derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
+use crate::insight::unrolled::updates;
 use foldhash::{HashMap, HashMapExt};
 use xlazy_core::text::{
     Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, is_library, known,
@@ -53,7 +54,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         )),
         true => {
             // In front of what is read of a round: that is computed with it.
-            let (place, code) = match step_in_round(e.new, at) {
+            let (place, code) = match step_in_round(e, at, (now, was)) {
                 Some(step) => ("right behind the optimizer's step", insert_behind(step, SYNC, e.new.site)),
                 None => ("at the end of each round", in_each_round(e, at)),
             };
@@ -91,11 +92,15 @@ fn gradients_through(e: &Evidence, all: &[&Ops], at: Place) -> bool {
     all.iter().flat_map(places).any(|at| outside(&at))
 }
 
-/// Where an optimizer steps in the innermost loop around this line.
-fn step_in_round(new: &Record, at: Place) -> Option<Place> {
+/// Where an optimizer steps in the innermost loop around this line, if it does in each of its rounds, of which there are so many now and
+/// were before.
+fn step_in_round(e: &Evidence, at: Place, (now, was): (usize, usize)) -> Option<Place> {
     let around = loops(at).into_iter().next()?;
-    let last = (0..new.steps.len()).rev().find(|&i| new.derived(i as u32) == Some(Derived::Update))?;
-    let step = new.steps[last].at;
+    let steps = updates(e.new);
+    if steps.len() != now || updates(e.old).len() != was {
+        return None;
+    }
+    let step = e.new.steps[*steps.last()?].at;
     let spot = Spot::from(step);
     (around.body.file == spot.file && around.body <= spot && spot < around.end).then_some(step)
 }
