@@ -193,7 +193,8 @@ pub struct Unrolled {
     pub training: bool,
     /// The optimizer's name, where the line that steps says so.
     pub optimizer: Option<String>,
-    /// The read at `at` ends each round from now on, since nothing else does, or the step there does whenever rounds are many.
+    /// The read at `at` ends each round from now on, since nothing else does, or the step there does whenever rounds are many; or the rounds
+    /// run one after another, since all of them would make the program long.
     pub ended: Option<Cause>,
     /// What is longer in each round: its type in the first and in the last.
     pub grows: Option<[TypeRef; 2]>,

@@ -358,8 +358,8 @@ fn first_values(n: usize, tag: &Tag, parsed: &Parsed, before: &Plan, plan: &mut 
     plan.again.len() > known
 }
 
-/// A variable borrows: what its `let` mentions is lent for good, so that both live on. Where that will not do, it ends with the
-/// cell.
+/// A variable borrows: what its `let` mentions, or else the statements that fill it, is lent for good, so that both live on. Where that
+/// will not do, it ends with the cell.
 fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
     let places = &parsed.places;
     let v = &places.variables[borrower];
@@ -374,8 +374,7 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
         return ends_with_the_cell(borrower, plan);
     }
     let own = v.begins.zip(v.declared).map(|(from, to)| from..to);
-    let untried = lends(plan) == 0;
-    if let Some(own) = own.clone().filter(|_| untried) {
+    if let Some(own) = own.clone().filter(|_| lends(plan) == 0) {
         let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
         if lend(borrower, own, parsed, loaded, plan) || leaks {
             return true;

@@ -159,7 +159,7 @@ pub(super) fn is_rust(code: &str) -> bool {
 }
 
 /// Code that somebody wrote over several lines.
-fn in_one_line(code: String) -> String {
+pub(super) fn in_one_line(code: String) -> String {
     if code.contains('\n') { code.lines().map(str::trim).collect::<Vec<_>>().join(" ") } else { code }
 }
 

@@ -1,5 +1,6 @@
 //! What is done without gradients: a closure here, whose value is what goes on, where torch has a block or a guard.
 use super::instead::ANSWER;
+use super::literals::in_one_line;
 use super::texts::Told;
 use super::words::Words;
 use crate::eval::text::depth;
@@ -253,5 +254,5 @@ impl<'ast> Visit<'ast> for Names {
 /// Code on one line, if nothing in it needs several.
 pub(super) fn flat(text: &str) -> Option<String> {
     let several = text.contains("//") || text.contains("\\\n");
-    (!several).then(|| text.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned())
+    (!several).then(|| in_one_line(text.to_owned()).trim().to_owned())
 }

@@ -5,6 +5,7 @@ use super::literals::is_rust;
 use super::named;
 use super::no_grad;
 use super::signatures::Ours;
+use super::texts::Told;
 use super::words::{Words, around, receiver, unquoted};
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -14,12 +15,7 @@ use std::ops::Range;
 type Written = (Range<usize>, String);
 
 /// What no row can say of what is no Rust.
-pub(super) fn of_python(
-    error: &Diagnostic,
-    text: &str,
-    at: &Range<usize>,
-    ours: &Ours,
-) -> Option<(String, Option<Written>)> {
+pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours: &Ours) -> Option<Told> {
     let here = |value: &str| rewritten(value, ours);
     let (line, in_line) = around(text, at.clone())?;
     let answer = |code: &str| format!("{IN_RUST}`{code}`");

@@ -10,7 +10,7 @@ use super::no_grad;
 use super::python::{of_python, with_body};
 use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
-use super::texts::Texts;
+use super::texts::{Texts, Told};
 use super::there::{names, unknown_value};
 use super::words::{Words, around, own_name, receiver};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -77,7 +77,7 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
 /// The rows that stand where an error points, the likeliest first.
 fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
     const MOST: usize = 5;
-    let told = |(said, change): (String, Option<(Range<usize>, String)>), text| {
+    let told = |(said, change): Told, text| {
         let change = change.map(|(at, code)| Change::new(text, at, code));
         Some(vec![Candidate { said, asks: None, python: true, code: None, change }])
     };

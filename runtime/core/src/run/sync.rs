@@ -309,9 +309,12 @@ pub fn read_all(
         let g = graph();
         missing.retain(|id| g.node(*id).value().is_none());
     }
-    if !missing.is_empty() {
-        last = round_by_round(by, |_| missing.to_vec())?.or(last);
-        missing.retain(|id| graph().node(*id).value().is_none());
+    if !missing.is_empty()
+        && let Some(ran) = round_by_round(by, |_| missing.to_vec())?
+    {
+        last = Some(ran);
+        let g = graph();
+        missing.retain(|id| g.node(*id).value().is_none());
     }
     if !missing.is_empty() {
         {
