@@ -7,6 +7,7 @@ pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
+use crate::eval::parse::places::Variable;
 use crate::eval::text::hash::Fnv;
 use crate::eval::text::scan::mentions;
 use crate::eval::text::source::{CellText, Source, Splice, Tag, blanked, line_column};
@@ -444,9 +445,13 @@ fn statement_edits(
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Splice::replace(range.clone(), blanked(&cell.text[range]))));
-    // The store must not have an earlier one of that name.
+    // The store must not have an earlier one of that name, of whatever cell.
+    let gone = |(n, v): (usize, &Variable)| match held.any() {
+        true => format!("xlazy_f.inside({n}, \"{}\", true);", v.name),
+        false => format!("xlazy_rt::forget(\"{}\");", v.name),
+    };
     for open in held.waiting().filter_map(|v| v.open.as_ref()) {
-        let names = parsed.places.beside(open).map(|(_, v)| format!("xlazy_rt::forget(\"{}\");", v.name));
+        let names = parsed.places.beside(open).map(gone);
         edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start);
         edits.push(Splice::replace(
             open.whole.clone(),

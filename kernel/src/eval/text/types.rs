@@ -1,4 +1,5 @@
 //! From what `std::any::type_name` says to a type that a later cell can write down.
+use super::lifetimes::{as_long_as_the_reference, of_functions};
 use super::scan::{Kind, tokens};
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
     if type_name.contains("{{") || type_name.contains("{async") || type_name.contains("{impl") {
         return Named::Refused("its type has no name: store what it holds, or a `Box<dyn Trait>` of it".into());
     }
-    let type_name = &*as_long_as_the_reference(type_name);
+    let type_name = &*of_functions(&as_long_as_the_reference(type_name));
     let mut out = String::new();
     let all = tokens(type_name);
     let mut i = 0;
@@ -94,29 +95,6 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
         i = last + 1;
     }
     Named::Type(out)
-}
-
-/// `fn(&dyn Debug)`, which `type_name` has as `fn(&'_ (dyn Debug + '_))`: one lifetime for both, where what it says would be two.
-fn as_long_as_the_reference(type_name: &str) -> String {
-    const OWN: &str = " + '_";
-    let mut out = type_name.to_owned();
-    let mut from = 0;
-    while let Some(at) = out[from..].find("(dyn ").map(|at| from + at) {
-        from = at + 1;
-        let mut depth = 0;
-        let close = out[at..].find(|c| {
-            depth += i32::from(c == '(') - i32::from(c == ')');
-            depth == 0
-        });
-        let of_a_reference = ["&'_ ", "&'_ mut "].iter().any(|r| out[..at].ends_with(r));
-        if let Some(close) = close.map(|close| at + close)
-            && of_a_reference
-            && out[..close].ends_with(OWN)
-        {
-            out.replace_range(close - OWN.len()..close, "");
-        }
-    }
-    out
 }
 
 /// A type's name for people: the last part of each path.
@@ -295,14 +273,6 @@ mod tests {
             "::std::sync::mpsc::Sender<(i32, ::g_1::Point)>"
         );
         assert_eq!(name("(i32, &[u8], fn(i32) -> bool)"), "(i32, &[u8], fn(i32) -> bool)");
-    }
-
-    #[test]
-    fn a_trait_object_lives_as_long_as_its_reference() {
-        let both = name("fn(&'_ (dyn core::fmt::Debug + '_), &'_ mut (dyn core::ops::Fn(&'_ (dyn A + '_)) + '_))");
-        assert_eq!(both, "fn(&'_ (dyn ::core::fmt::Debug), &'_ mut (dyn ::core::ops::Fn(&'_ (dyn A))))");
-        let own = "fn(alloc::boxed::Box<(dyn A + '_)>, &'_ (dyn A + core::marker::Send))";
-        assert_eq!(name(own), "fn(::std::boxed::Box<(dyn A + '_)>, &'_ (dyn A + ::core::marker::Send))");
     }
 
     #[test]
