@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use xlazy_core::clock::traced;
 use xlazy_core::device::{bytes_in_use, name_of};
-use xlazy_core::ir::{Payload, graph};
+use xlazy_core::ir::{Graph, Payload, Scope, graph};
 use xlazy_core::run::{Forecast, Origin, SyncEvent, would};
 use xlazy_core::text::{Place, Spot, called_from, location, with_caller};
 use xlazy_mime::{Bundle, Table, count, escape_html, units};
@@ -203,7 +203,8 @@ pub struct Pending {
     pub op: &'static str,
     /// The device that will compute it, such as `cpu:0`.
     pub device: &'static str,
-    /// How many pending ops it needs, its own included; `None` where counting would take long.
+    /// How many ops a sync would run for it, its own included: none where it takes what a read has computed; `None` where counting
+    /// would take long.
     pub nodes: Option<usize>,
     /// Bytes that its value will take on the device; 0 where a read has put it there already.
     pub bytes: usize,
@@ -237,13 +238,18 @@ const COUNTED: usize = 1 << 20;
 /// The live tensors that have no value yet, oldest first, and what a sync would do; `None` when there is nothing to do, or
 /// a sync is at work at the moment.
 pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
+    let next = would();
     let names = xlazy_core::host::variables();
     let (mut list, statements): (Vec<Pending>, Vec<Option<Place>>) = {
         let mut g = graph();
         let mut visited = 0;
+        // Where a sync is at work, nobody knows what the next one starts from.
+        let scope = next.as_ref().map_or(Scope::Read, |next| next.scope);
         let all = g.barrier_roots().into_iter();
         all.map(|id| {
-            let nodes = (visited < COUNTED).then(|| g.needed_by(&[id]).len());
+            let is_read = next.as_ref().is_some_and(|next| next.read.contains(&id));
+            let run = |g: &mut Graph| if is_read { 0 } else { g.run_for(&[id], scope).len() };
+            let nodes = (visited < COUNTED).then(|| run(&mut g));
             visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));
@@ -262,9 +268,10 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
         .unzip()
     };
     list.iter_mut().zip(statements).for_each(|(p, statement)| p.called_from = called_from(p.at, statement));
-    let next = would().map(|f| {
-        let Forecast { nodes, donated, programs, origin } = f;
-        NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, programs, origin }
+    let results = list.iter().map(|p| p.bytes).sum();
+    let next = next.map(|next| {
+        let Forecast { nodes, donated, programs, origin, .. } = next;
+        NextSync { nodes, results, donated, programs, origin }
     });
     (list, next)
 }
@@ -307,13 +314,25 @@ pub fn pending_bundle() -> Bundle {
         table.head(["tensor", "type", "made by", "ops", "at"]);
     }
     let first = name_of(0);
-    for p in &list {
-        let name = p.name.as_deref().unwrap_or("–");
+    // What a loop leaves without a name is one line.
+    let alike = |a: &Pending, b: &Pending| {
+        let of = |p: &Pending| (p.at, p.called_from, p.op, p.device);
+        a.name.is_none() && b.name.is_none() && of(a) == of(b) && a.ty == b.ty
+    };
+    for all in list.chunk_by(alike) {
+        let (p, last) = (&all[0], &all[all.len() - 1]);
+        let name = match all.len() {
+            1 => p.name.clone().unwrap_or("–".to_owned()),
+            n => format!("× {n}"),
+        };
         let at = with_caller(p.at, p.called_from);
-        let nodes = p.nodes.map_or("–".to_owned(), |n| n.to_string());
+        let nodes = match (p.nodes, last.nodes) {
+            (Some(first), Some(last)) if first != last => format!("{first}–{last}"),
+            (nodes, _) => nodes.map_or("–".to_owned(), |n| n.to_string()),
+        };
         let ty = if p.device == first { p.ty.clone() } else { format!("{} {}", p.ty, p.device) };
         let _ = writeln!(text, "  {name:<12} {ty:<16} {:<14} {nodes:>3}  {at}", p.op);
-        table.row([name, &ty, p.op, &nodes, &at]);
+        table.row([&name, &ty, p.op, &nodes, &at]);
     }
     let table = if list.is_empty() { String::new() } else { table.html() };
     Bundle::html(format!("<div>{}{table}</div>", escape_html(&head)), text).passing()

@@ -364,6 +364,14 @@ impl Graph {
         self.reach_from(ids, mark)
     }
 
+    /// The ops that a cut of that scope runs for these.
+    pub fn run_for(&mut self, ids: &[NodeId], scope: Scope) -> Vec<NodeId> {
+        match scope {
+            Scope::Barrier | Scope::Part => self.behind(ids),
+            Scope::Rest | Scope::Read => self.needed_by(ids),
+        }
+    }
+
     /// The ops that values were computed by, their own included, also where a read has been.
     pub(super) fn behind(&mut self, ids: &[NodeId]) -> Vec<NodeId> {
         self.mark += 1;

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 /// Products from which on a value is kept: what takes less is computed again sooner than another program is compiled.
 const MUCH: u64 = 1 << 16;
 
-/// Ops behind a value from which on it is kept, however cheap they are: XLA would take long to compile them again.
+/// Ops behind a value from which on it took work, however cheap they are: XLA would take long to compile them again.
 const DEEP: u64 = 100;
 
 /// Products for each element from which on it is kept: reading it back must be less than computing it, in which XLA fuses all but
@@ -18,6 +18,12 @@ const EACH: u64 = 16;
 struct Work {
     products: u64,
     ops: u64,
+}
+
+impl Work {
+    fn is_much(self) -> bool {
+        self.products >= MUCH || self.ops >= DEEP
+    }
 }
 
 impl Graph {
@@ -48,14 +54,14 @@ impl Graph {
             return (rest, read);
         }
         let needed = self.needed_by(&rest);
-        if self.work(&needed).iter().any(|work| work.products >= MUCH) || self.by_device(roots.clone()).len() > 1 {
+        if self.work(&needed).iter().any(|work| work.is_much()) || self.by_device(roots.clone()).len() > 1 {
             return (roots, vec![]);
         }
         let behind = self.behind(&read);
         let took_work: HashSet<NodeId> = behind
             .iter()
             .zip(self.work(&behind))
-            .filter(|(_, work)| work.products >= MUCH)
+            .filter(|(_, work)| work.is_much())
             .map(|(&id, _)| id)
             .collect();
         let takes = |r: &NodeId| read.contains(r) && took_work.contains(r);

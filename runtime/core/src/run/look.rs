@@ -24,6 +24,9 @@ pub struct Forecast {
     pub programs: usize,
     /// Of the worst of them.
     pub origin: Origin,
+    pub scope: Scope,
+    /// What it takes as reads have computed it.
+    pub read: Vec<NodeId>,
 }
 
 /// What a barrier would do now, without doing it; `None` when nothing is pending, or a sync is at work.
@@ -35,7 +38,11 @@ pub fn would() -> Option<Forecast> {
         (Origin::Disk, _) | (_, Origin::Disk) => Origin::Disk,
         _ => Origin::Memory,
     };
-    let one = |roots: Vec<NodeId>| {
+    if parts.is_empty() && read.is_empty() {
+        return None;
+    }
+    let nothing = Forecast { nodes: 0, donated: 0, programs: 0, origin: Origin::Memory, scope, read };
+    let add = |sum: Forecast, roots: Vec<NodeId>| {
         let cut = graph().cut(roots, scope);
         let donated = cut.leaves.iter().map(|(_, leaf)| match leaf {
             Leaf::Data { data, donate: true } => data.ty.bytes(),
@@ -46,16 +53,15 @@ pub fn would() -> Option<Forecast> {
             false if disk::is_on() && disk::contains(&cut.key, &lower(&cut).text) => Origin::Disk,
             false => Origin::Compiled,
         };
-        Forecast { nodes: cut.nodes.len(), donated: donated.sum(), programs: 1, origin }
+        Forecast {
+            nodes: sum.nodes + cut.nodes.len(),
+            donated: sum.donated + donated.sum::<usize>(),
+            programs: sum.programs + 1,
+            origin: worse(sum.origin, origin),
+            ..sum
+        }
     };
-    let sum = |a: Forecast, b: Forecast| Forecast {
-        nodes: a.nodes + b.nodes,
-        donated: a.donated + b.donated,
-        programs: a.programs + b.programs,
-        origin: worse(a.origin, b.origin),
-    };
-    let nothing = Forecast { nodes: 0, donated: 0, programs: 0, origin: Origin::Memory };
-    parts.into_iter().map(one).reduce(sum).or((!read.is_empty()).then_some(nothing))
+    Some(parts.into_iter().fold(nothing, add))
 }
 
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
