@@ -19,7 +19,8 @@ pub fn assigned(parsed: &mut Parsed, cell: &CellText, scope: &Scope, defs: &Defi
     };
     let unset = |name: &str| scope.declared.get(name).filter(|d| d.is_unset());
     let variables = parsed.places.variables.iter().enumerate();
-    let made = |v: &Variable| v.declared.is_none() && v.changed && (gone(&v.name) || unset(&v.name).is_some());
+    let made =
+        |v: &Variable| v.declared.is_none() && v.changed.is_some() && (gone(&v.name) || unset(&v.name).is_some());
     let found: Vec<usize> = variables.filter(|(_, v)| made(v)).map(|(n, _)| n).collect();
     let mut names = Vec::new();
     for n in found {

@@ -4,6 +4,7 @@ use super::again;
 use super::compiler::{Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
+use super::locals::with_variables;
 use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
 use super::refused::{Refused, unbalanced};
@@ -62,6 +63,8 @@ pub struct Leaves {
     pub moves: BTreeSet<String>,
     /// Variables that it declares and that borrow: they end with it.
     pub borrows: BTreeSet<String>,
+    /// Those of them that would live on if what they borrow was `Clone`.
+    pub not_clone: BTreeSet<String>,
     /// Variables that are kept at its end alone.
     pub inside: BTreeSet<String>,
     /// Variables that it lends for good.
@@ -217,7 +220,7 @@ impl Compiler {
         let ((mut name, mut source), mut to) = generate(&plan);
         let key = self.cache.key(&needs.options, &self.placed(to.externs()), &source.text);
         self.warmer.read_ahead(to.crates());
-        let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
+        let mut found = self.made_before(&name, &source);
         if found.is_none()
             && let Some((entry, known, id)) = self.cached(&key)
         {
@@ -287,7 +290,7 @@ impl Compiler {
                 other => return Err(self.failed(other, &sent, scope)),
             }
             ((name, source), to) = generate(&plan);
-            found = self.objects.get(&name).map(|object| (object.clone(), None));
+            found = self.made_before(&name, &source);
         }
         let (object, file) = found.expect("the loop ends with one");
         self.notes.extend(left_out(&parsed.items, &change.moved, &change.rest));
@@ -308,6 +311,7 @@ impl Compiler {
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
         let as_written = parsed.clone();
+        with_variables(&mut parsed, cell, &defs, &|name| scope.vars.iter().any(|v| v.name == name));
         let names = scope.vars.iter().map(|v| &v.name).filter(|name| parsed.mentions.contains(*name));
         parsed.shadows.extend(defs.shadowed(names));
         let shadows = &parsed.shadows;
@@ -375,6 +379,7 @@ impl Compiler {
                 parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
+            let not_clone = plan.not_clone.iter().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let declares = declares(cell, &parsed, &plan, scope.declared);
             let decided = |v: &&Loaded| plan.made(v).is_some() && !held.joined(&v.name);
@@ -385,7 +390,7 @@ impl Compiler {
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
             let closures = parsed.bindings.iter().filter_map(|b| Some((b.name.clone(), b.closure.clone()?))).collect();
-            let leaves = Leaves { moves, borrows, inside, lends, closures, declares, decides };
+            let leaves = Leaves { moves, borrows, not_clone, inside, lends, closures, declares, decides };
             Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {

@@ -3,7 +3,7 @@ use super::compiler::Compiler;
 use super::early::Unmade;
 use crate::engine::Failure;
 use crate::eval::text::source::Source;
-use crate::eval::toolchain::rustc::{Compiled, Compiling};
+use crate::eval::toolchain::rustc::{self, Compiled, Compiling};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,14 @@ impl Compiler {
         let (object, metadata) = compiling.makes();
         self.early.group = Some(Unmade { name: name.to_owned(), metadata, compiling, links, keep, source });
         object
+    }
+
+    /// The object of a group of the same text, with the file's name: what is told of its places is of the cell at hand.
+    pub(super) fn made_before(&self, name: &str, source: &Source) -> Option<(PathBuf, Option<String>)> {
+        let object = self.objects.get(name)?;
+        let id = rustc::id_of(object)?;
+        self.remember(id, &Arc::new(source.clone()));
+        Some((object.clone(), Some(rustc::file_name(id))))
     }
 
     /// The object of the cell's definitions is there, or will never be.

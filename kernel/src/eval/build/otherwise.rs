@@ -108,7 +108,7 @@ pub(super) fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool
 
 /// Those of the errors that say of which type something is.
 pub(super) fn about_types(errors: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
-    errors.iter().filter(|e| matches!(&*e.code, "E0308" | "E0277" | "E0271" | "overflowing_literals"))
+    errors.iter().filter(|e| matches!(&*e.code, "E0308" | "E0277" | "E0271" | "E0631" | "overflowing_literals"))
 }
 
 /// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.

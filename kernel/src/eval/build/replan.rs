@@ -376,7 +376,7 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     let own = v.begins.zip(v.declared).map(|(from, to)| from..to);
     if let Some(own) = own.clone().filter(|_| lends(plan) == 0) {
         let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
-        if lend(borrower, own, parsed, loaded, plan) || leaks {
+        if lend(borrower, own, parsed, loaded, before, plan) || leaks {
             return true;
         }
     }
@@ -385,16 +385,42 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     let filled: BTreeSet<usize> =
         places.mentions_of(borrower).filter(elsewhere).filter_map(|m| parsed.statement(m.range.start)).collect();
     let end = |from: usize| parsed.statements.iter().copied().find(|at| *at > from).unwrap_or(usize::MAX);
-    let lent = filled.into_iter().filter(|&from| lend(borrower, from..end(from), parsed, loaded, plan)).count();
-    lent > 0 || ends_with_the_cell(borrower, plan)
+    let lent = filled.into_iter().filter(|&from| lend(borrower, from..end(from), parsed, loaded, before, plan)).count();
+    if lent > 0 {
+        return true;
+    }
+    // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
+    let other = |n: &usize| held_type(*n, parsed, loaded).is_some_and(|ty| !ty.starts_with("::xlazy::"));
+    if before.lends.iter().any(|(n, loan)| loan.to == borrower && other(n)) {
+        plan.not_clone.insert(borrower);
+    }
+    ends_with_the_cell(borrower, plan)
+}
+
+/// The type of a variable of an earlier cell.
+fn held_type<'l>(number: usize, parsed: &Parsed, loaded: &'l [Loaded]) -> Option<&'l str> {
+    let v = parsed.places.variables.get(number).filter(|v| v.declared.is_none())?;
+    loaded.iter().find(|l| l.name == v.name).map(|l| &*l.written_type)
 }
 
 /// Lends what a statement mentions to a variable; false where that is nothing new.
-fn lend(borrower: usize, statement: Range<usize>, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+fn lend(
+    borrower: usize,
+    statement: Range<usize>,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    before: &Plan,
+    plan: &mut Plan,
+) -> bool {
     let places = &parsed.places;
     let at = statement.start;
     let within = |m: &&Mention| statement.contains(&m.range.start) && m.variable != borrower;
     let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
+    // What was lent just now, for what is before, may be all that was missing.
+    let lent = |n: &usize| plan.lends.get(n).is_some_and(|loan| loan.at < at && !before.lends.contains_key(n));
+    if named.iter().any(lent) {
+        return true;
+    }
     let held = Held::new(parsed, loaded, plan);
     let earlier = |n: &usize| plan.lends.get(n).is_none_or(|other| other.at > at);
     let lenders: Vec<usize> = named.into_iter().filter(|n| earlier(n) && held.can_lend(*n, at)).collect();

@@ -52,7 +52,7 @@ impl<'a> Held<'a> {
         };
         let may = || if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(earlier) };
         let as_written = || self.plan.as_written && self.parsed.places.mentions_of(number).any(|m| m.in_macro);
-        let must_stay = out || v.odd || v.fixed && v.changed || as_written();
+        let must_stay = out || v.odd || v.fixed && v.changed.is_some() || as_written();
         !must_stay && may()
     }
 
@@ -67,7 +67,7 @@ impl<'a> Held<'a> {
     /// A copy of it may be moved in its place.
     pub fn copies(&self, v: &Variable) -> bool {
         let handle = |l: &Loaded| l.handle && !is_copy(l) && self.plan.made(l).is_none();
-        !v.changed && self.loaded(v).is_some_and(handle)
+        v.changed.is_none() && self.loaded(v).is_some_and(handle)
     }
 
     /// It is a reference to what an earlier cell has lent. A cell that moves or changes it takes a copy.
@@ -80,7 +80,7 @@ impl<'a> Held<'a> {
         let looks = |n: usize| {
             let v = &places.variables[n];
             let stays = |m: &Mention| m.takes() || m.in_macro && self.plan.as_written;
-            !v.changed && !v.odd && !places.mentions_of(n).any(stays)
+            v.changed.is_none() && !v.odd && !places.mentions_of(n).any(stays)
         };
         let looked_at = || places.earlier(&l.name).is_some_and(looks);
         l.lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
@@ -95,7 +95,8 @@ impl<'a> Held<'a> {
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
         let taken = |m: &Mention| m.range.start >= from && m.takes();
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from && !a.declares);
-        (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)
+        let changed = assigned || v.changed.is_some_and(|at| at >= from);
+        (framed && !v.odd || self.holds(number)) && !changed && !places.mentions_of(number).any(taken)
     }
 
     /// What lends variables, before the statements that borrow them.
@@ -390,6 +391,7 @@ impl<'a> Held<'a> {
 pub(super) fn along(v: &Variable) -> Along {
     match &v.open {
         Some(open) if open.makers.is_empty() => Along::Nothing,
+        _ if v.borrows => Along::Borrowed,
         _ => Along::Variables,
     }
 }

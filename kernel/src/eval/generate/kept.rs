@@ -6,6 +6,8 @@ pub(super) enum Along {
     Variables,
     /// Then it is a function.
     Nothing,
+    /// Variables as it borrows them: if it changes none, it is `Copy`, as its reference is.
+    Borrowed,
     /// It is lent for good, so that this is a reference to it.
     Lent,
 }
@@ -20,6 +22,9 @@ pub(super) fn kept(name: &str, closure: Option<&[String]>, level: usize, along: 
     let kept = match along {
         Along::Nothing if of == "Fn" => format!("{name} as fn({args}) -> _"),
         Along::Lent if of == "Fn" => format!("{name} as &'static dyn ::core::ops::Fn({args}) -> _"),
+        Along::Borrowed if of == "Fn" => {
+            format!("xlazy_rt::leaked({name}) as &'static dyn ::core::ops::Fn({args}) -> _")
+        }
         _ => format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>"),
     };
     format!(" {{ let xlazy_value = {kept}; (&&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}")

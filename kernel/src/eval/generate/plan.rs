@@ -60,6 +60,8 @@ pub struct Plan {
     pub as_written: bool,
     /// Variables that are lent for good.
     pub lends: BTreeMap<usize, Loan>,
+    /// Of those that borrow, which would live on if what they borrow was `Clone`.
+    pub not_clone: BTreeSet<usize>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
     pub leaks: BTreeSet<usize>,
     /// Variables whose `let`s have pointers to the functions that they hand over.
@@ -125,7 +127,7 @@ impl Plan {
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": lends, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -164,6 +166,7 @@ impl Plan {
             values: numbers("values")?,
             again: numbers("again")?,
             lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
+            not_clone: numbers("not_clone")?,
             leaks: numbers("leaks")?,
             functions: numbers("functions")?,
             copied: names("copied")?,

@@ -4,8 +4,8 @@ use super::functions::functions;
 use super::open::{Kind, Means, assigned, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, apart, assigns, bound, bytes, closure_arguments, expressions, ident, is_plain, names_of, takes,
-    written,
+    PatternNames, apart, assigns, bound, bytes, closure, closure_arguments, expressions, ident, is_plain, names_of,
+    takes, written,
 };
 use super::temporaries::temporaries;
 use crate::eval::text::scan;
@@ -111,6 +111,7 @@ impl<'m> Finder<'m> {
                     Pat::Type(t) if simple => Some(written(&t.ty, self.text, self.base)),
                     _ => None,
                 };
+                let borrows = closure(local).is_some_and(|c| c.capture.is_none());
                 let deferred = (init.is_none() && (typed.is_some() || !matches!(local.pat, Pat::Type(_))))
                     .then_some(Deferred { typed });
                 for (ident, open) in names.into_iter().zip(opens) {
@@ -118,7 +119,7 @@ impl<'m> Finder<'m> {
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
                     let (temporaries, functions) = (temporaries(local, self.base), functions(local, self.base));
-                    let known = Variable { temporaries, functions, ..Variable::named(&name) };
+                    let known = Variable { temporaries, functions, borrows, ..Variable::named(&name) };
                     let deferred = deferred.clone();
                     let variable =
                         Variable { begins, plain, closure, fixed, has_value, deferred, open, collected, ..known };
@@ -585,8 +586,11 @@ impl Finder<'_> {
             }
         }
         if let Some(variable) = ident(place).and_then(|i| self.variable(&i.to_string())) {
+            let at = bytes(place.span(), self.base).start;
             let v = &mut self.out.variables[variable];
-            v.changed |= !(assigned && v.deferred.is_some() && v.fixed && ident(whole).is_some());
+            if !(assigned && v.deferred.is_some() && v.fixed && ident(whole).is_some()) {
+                v.changed = v.changed.max(Some(at));
+            }
         }
     }
 }

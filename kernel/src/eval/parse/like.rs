@@ -308,10 +308,7 @@ fn ends(m: &syn::Macro) -> bool {
 /// A constant by its name, or what is made of such by operators.
 pub(super) fn constant(e: &Expr) -> bool {
     match e {
-        Expr::Path(p) => p.path.get_ident().is_some_and(|name| {
-            let name = name.to_string();
-            name.len() > 1 && !name.contains(char::is_lowercase)
-        }),
+        Expr::Path(p) => p.path.get_ident().is_some_and(|name| !name.to_string().contains(char::is_lowercase)),
         Expr::Lit(_) => true,
         Expr::Paren(p) => constant(&p.expr),
         Expr::Cast(c) => constant(&c.expr),

@@ -25,6 +25,8 @@ pub struct Variable {
     pub plain: bool,
     /// The arguments of the closure that it is declared as, as `Binding` has them.
     pub closure: Option<Vec<String>>,
+    /// That closure is written without `move`: what it mentions it borrows.
+    pub borrows: bool,
     /// It is assigned a closure, which is of a type of its own.
     pub closure_later: bool,
     /// Declared without `mut`.
@@ -33,8 +35,8 @@ pub struct Variable {
     pub has_value: bool,
     /// It is not, and gets one later: `let x;`
     pub deferred: Option<Deferred>,
-    /// It is changed where that can be seen: assigned, or borrowed to be changed.
-    pub changed: bool,
+    /// Where it is last changed, as far as that can be seen: assigned, or borrowed to be changed.
+    pub changed: Option<usize>,
     /// Its `let` leaves its type open, and does nothing else.
     pub open: Option<Open>,
     /// It is collected, and what it is collected into is said behind its `let`: nothing that is `Copy`.
@@ -178,9 +180,9 @@ impl Mention {
 
 impl Variable {
     pub fn named(name: &str) -> Variable {
-        let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
-        let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);
-        let (temporaries, functions) = Default::default();
+        let (declared, begins, odd, plain, closure, closure_later, fixed, has_value) = Default::default();
+        let (name, changed, deferred, open, collected, mentioned) = (name.to_owned(), None, None, None, false, false);
+        let (temporaries, functions, borrows) = Default::default();
         Variable {
             name,
             declared,
@@ -188,6 +190,7 @@ impl Variable {
             odd,
             plain,
             closure,
+            borrows,
             closure_later,
             fixed,
             has_value,

@@ -94,6 +94,7 @@ impl Session {
             return Reply::Interrupted;
         }
         self.compiler.commit(&ready);
+        self.gone.retain(|name, _| !self.compiler.defs.has(name));
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
             let known = self.places(file, cell);
@@ -247,9 +248,13 @@ impl Session {
         for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n) && !waits(n)) {
             let early = format!("was not kept: {}, which declares it, ended early", cell.label());
             if ready.leaves.borrows.contains(name) {
+                let derive = match ready.leaves.not_clone.contains(name) {
+                    true => ", or put `#[derive(Clone)]` on the type that it borrows, with which it lives on",
+                    false => "",
+                };
                 let how = format!(
                     "borrowed, and ended with {}: keep a value of its own there (`.clone()`, `.to_owned()`, `.to_vec()`; \
-                     for a closure `move |…|`)",
+                     for a closure `move |…|`){derive}",
                     cell.label()
                 );
                 // What the cell itself has no use for was meant to be kept.

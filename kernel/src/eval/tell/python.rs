@@ -30,6 +30,9 @@ pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours:
     if let Some(change) = format::told(error, text, at).map(change) {
         return Some(change);
     }
+    if let Some((said, code)) = floor_division(error, text, at.start).map(change) {
+        return Some((said + " (`//` begins a comment; `/` of whole numbers leaves the remainder out)", code));
+    }
     if error.message.starts_with("character literal may only contain one codepoint") {
         if let Some(groups) = groups() {
             return Some(groups);
@@ -402,6 +405,16 @@ fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Optio
         None => format!("fn {name}({arguments}) {{}}"),
     };
     syn::parse_str::<syn::ImplItemFn>(&code).is_ok().then_some(code)
+}
+
+/// `let n = a // b;`, which for Rust ends behind `a`: the statement with a division.
+fn floor_division(error: &Diagnostic, text: &str, at: usize) -> Option<(Range<usize>, String)> {
+    let (line, in_line) = around(text, at..at).filter(|_| error.message.starts_with("expected `;`"))?;
+    let (before, behind) = line.split_at(in_line.start);
+    let by = behind.trim().strip_prefix("//")?.trim().strip_suffix(';')?;
+    let code = format!("{} / {by};", before.trim());
+    let start = at - in_line.start + line.len() - line.trim_start().len();
+    syn::parse_str::<syn::Expr>(by).is_ok().then(|| (start..at - in_line.start + line.trim_end().len(), code))
 }
 
 /// What is told where a comment ends what a line has opened, as behind Python's sign of a division: `(a // b)`.

@@ -147,6 +147,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             let sizes = sizes_in_brackets(error, texts)?;
             format!("in a tuple the sizes may be of several types: `({sizes})`")
         }
+        ("E0308", _) if let Some(help) = of_numbers_type(error, texts, known) => help,
         ("E0308", _) if error.text().contains("found tuple `(_") => {
             let said = error.text();
             let is = |what: &str| said.contains(what).then_some(());
@@ -231,6 +232,25 @@ fn sizes_in_brackets<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str
     (i < close).then(|| &text[tokens[open].range.end..tokens[close].range.start])
 }
 
+/// A variable of an earlier cell has its numbers as the type that they have where none is written: said where another is wanted.
+fn of_numbers_type(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<String> {
+    let said = error.children.iter().find_map(|c| c.message.strip_prefix("expected "))?;
+    let mut types = said.split('`').skip(1).step_by(2);
+    let (wanted, found) = (types.next()?, types.next()?);
+    let others = [("i32", &INTEGERS[..]), ("f64", &["f32"])];
+    let other = others.iter().find_map(|(of, all)| Some((of, all.iter().find(|o| found.replace(of, o) == wanted)?)));
+    let (of, other) = other.filter(|(of, _)| found.contains(*of))?;
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let name = text.text[at].trim_start_matches('&').trim_start_matches("mut ").trim();
+    let cell = known.declared.get(name)?.cell;
+    Some(format!(
+        "numbers without a type are `{of}`, and those of `{name}` were when cell {cell} made it: write one there, as in `1_{other}`, \
+         and run it again"
+    ))
+}
+
+const INTEGERS: [&str; 11] = ["i8", "i16", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
+
 /// Errors about what we generated.
 fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let source = texts.source;
@@ -267,6 +287,15 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
     }
     if error.code == "E0069" {
         return plain("inside a macro, a cell ends early with `return Ok(())`", "");
+    }
+    let generated = |s: &Span| s.ours && matches!(source.provenance(s.start), Provenance::Generated(_));
+    if error.code == "E0373"
+        && let Some(lender) = error.message.split('`').nth(1)
+        && error.spans.iter().any(|s| s.primary && generated(s))
+    {
+        let help = "put `#[derive(Clone)]` on the type of what is borrowed, with which both live on, or keep a value of its own: \
+                    `.clone()`, `.to_owned()`, `.to_vec()`";
+        return plain(&format!("what an earlier cell has made cannot keep what it borrows of `{lender}`"), help);
     }
     let enclosing = |s: &Span| s.label.as_deref() == Some("enclosing closure") && tag(s).is_some();
     if error.code == "E0267" && error.spans.iter().any(enclosing) {
@@ -322,12 +351,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     change: None,
                 });
             }
-            Tag::Load(name)
-                if error
-                    .spans
-                    .iter()
-                    .any(|s| s.primary && s.ours && matches!(source.provenance(s.start), Provenance::Generated(_))) =>
-            {
+            Tag::Load(name) if error.spans.iter().any(|s| s.primary && generated(s)) => {
                 let (title, help) = unnamed::told(name, &error.message);
                 return Some(Retold {
                     title,

@@ -110,6 +110,10 @@ pub(super) fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -
         true => format!("`{name}` is a module: its names stand behind `{name}::`, and a type is made by its `new`"),
         false => format!("no variable of that name is declared; without one, `{name}` is a {what} of xlazy's prelude"),
     };
+    if let Some(what) = known.gone.get(&name) {
+        let (title, about) = (format!("`{name}` {what}"), About::Part(text, range));
+        return Some(Retold { title, help: None, with_labels: false, about, change: None });
+    }
     let help = match assigned_first(&text, &range) {
         Some(declared) => {
             format!("to declare it, write `let`: `{declared}`; without one, `{name}` is a {what} of xlazy's prelude")

@@ -333,6 +333,11 @@ pub fn object_in(dir: &Path, id: &str) -> PathBuf {
     dir.join(format!("libcell_{id}.so"))
 }
 
+/// The same the other way round.
+pub fn id_of(object: &Path) -> Option<&str> {
+    object.file_stem()?.to_str()?.strip_prefix("libcell_")
+}
+
 /// Removes what a compiler that was killed, or that crashed, has left where it was to put this object.
 fn clean_up_after(object: &Path) {
     let (Some(dir), Some(stem)) = (object.parent(), object.file_stem().map(|s| s.to_string_lossy().into_owned()))

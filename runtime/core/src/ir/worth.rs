@@ -58,12 +58,8 @@ impl Graph {
             return (roots, vec![]);
         }
         let behind = self.behind(&read);
-        let took_work: HashSet<NodeId> = behind
-            .iter()
-            .zip(self.work(&behind))
-            .filter(|(_, work)| work.is_much())
-            .map(|(&id, _)| id)
-            .collect();
+        let took_work: HashSet<NodeId> =
+            behind.iter().zip(self.work(&behind)).filter(|(_, work)| work.is_much()).map(|(&id, _)| id).collect();
         let takes = |r: &NodeId| read.contains(r) && took_work.contains(r);
         roots.into_iter().partition(|r| !takes(r))
     }
