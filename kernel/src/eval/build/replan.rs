@@ -25,6 +25,10 @@ pub(super) fn replan(
         return true;
     }
     for error in errors {
+        if let Some(end) = tensor_taken_out(error, source) {
+            plan.another_name.insert(end);
+            continue;
+        }
         if learn_of_open(error, source, parsed, plan) || learn_of_held(error, source, parsed, loaded, &before, plan) {
             continue;
         }
@@ -101,6 +105,28 @@ fn is_about_closures(error: &Diagnostic, variable: usize, source: &Source, parse
     let within = |part: Range<usize>| closures.iter().any(|at| part.start < at.end && at.start < part.end);
     let about = |s: &Span| boxes(s) || source.user_part(s.start..s.end).is_some_and(|(_, part)| within(part));
     error.spans.iter().filter(|s| s.ours).any(about)
+}
+
+/// As rustc names the types of what is another name of the same tensor.
+const TENSORS: [&str; 3] =
+    ["has type `xlazy::Tensor`", "has type `Option<xlazy::Tensor>`", "has type `std::option::Option<xlazy::Tensor>`"];
+
+/// Where a place ends that a tensor is moved out of, and with it what it is a part of: `model.fc.weight`. Another name of it does as well.
+fn tensor_taken_out(error: &Diagnostic, source: &Source) -> Option<usize> {
+    let partly = error.code == "E0382" && error.message.contains("partially moved value");
+    let held = |s: &Span| matches!(source.provenance(s.start), Provenance::Generated(Tag::Mention(_)));
+    let taken = |s: &&Span| match partly {
+        true => s.label.as_deref() == Some("value partially moved here"),
+        false => error.code == "E0507" && s.primary && held(s),
+    };
+    let span = error.spans.iter().filter(|s| s.ours).find(taken)?;
+    let labels = error.spans.iter().filter_map(|s| s.label.as_deref());
+    let is_tensor = labels.chain([&*error.text()]).any(|said| TENSORS.iter().any(|ty| said.contains(ty)));
+    let is_field = source.text[..span.end].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    match source.provenance(span.end.checked_sub(1)?) {
+        Provenance::User { at, .. } if is_field && is_tensor => Some(at + 1),
+        _ => None,
+    }
 }
 
 /// What rustc says of the cell as it is written is learned for the cell with its variables held, which is tried once more then.

@@ -442,6 +442,7 @@ fn statement_edits(
     edits.retain(|e| !(plan.asynchronous && e.tag == Tag::Await));
     edits.extend(plan.wrap(&parsed.values));
     edits.extend(parsed.calls.iter().map(Expanded::edit));
+    edits.extend(plan.another_name.iter().map(|at| Splice::insert(*at, ".clone()")));
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Splice::replace(range.clone(), blanked(&cell.text[range]))));

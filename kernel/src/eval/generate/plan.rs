@@ -60,6 +60,8 @@ pub struct Plan {
     pub as_written: bool,
     /// Variables that are lent for good.
     pub lends: BTreeMap<usize, Loan>,
+    /// Where tensors are moved out of what they are a part of, which keeps them.
+    pub another_name: BTreeSet<usize>,
     /// Of those that borrow, which would live on if what they borrow was `Clone`.
     pub not_clone: BTreeSet<usize>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
@@ -127,7 +129,7 @@ impl Plan {
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": lends, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -166,6 +168,7 @@ impl Plan {
             values: numbers("values")?,
             again: numbers("again")?,
             lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
+            another_name: numbers("another_name")?,
             not_clone: numbers("not_clone")?,
             leaks: numbers("leaks")?,
             functions: numbers("functions")?,
