@@ -130,7 +130,8 @@ pub(super) fn method(name: &str, ty: &str) -> Option<String> {
     let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
     let short = if ty.starts_with('[') { "[" } else { own_name(ty)? };
     let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
-    Some(format!("{IN_RUST}`{rust}`"))
+    let grows = if name == "append" && ty.starts_with('[') { ", of a list that grows: `vec![]`" } else { "" };
+    Some(format!("{IN_RUST}`{rust}`{grows}"))
 }
 
 /// `isinstance(m, nn.Linear)`, also of several kinds: modules know which they are.
@@ -176,6 +177,8 @@ mod tests {
         }
         assert_eq!(method("strip", "String").as_deref(), Some("in Rust: `.trim()`"));
         assert_eq!(method("strip", "&'static str").as_deref(), Some("in Rust: `.trim()`"));
+        let grows = "in Rust: `.push(…)`, of a list that grows: `vec![]`";
+        assert_eq!(method("append", "[f64; 0]").as_deref(), Some(grows));
         assert_eq!(method("upper", "xlazy::Tensor"), None);
         assert_eq!(method("add", "&str"), None);
         assert_eq!(method("add", "std::collections::HashSet<i32>").as_deref(), Some("in Rust: `.insert(…)`"));

@@ -111,8 +111,10 @@ pub(super) fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -
         false => format!("no variable of that name is declared; without one, `{name}` is a {what} of xlazy's prelude"),
     };
     if let Some(what) = known.gone.get(&name) {
+        let declared = assigned_first(&text, &range);
+        let help = declared.map(|declared| format!("to give it another value, write `let`: `{declared}`"));
         let (title, about) = (format!("`{name}` {what}"), About::Part(text, range));
-        return Some(Retold { title, help: None, with_labels: false, about, change: None });
+        return Some(Retold { title, help, with_labels: false, about, change: None });
     }
     let help = match assigned_first(&text, &range) {
         Some(declared) => {

@@ -134,13 +134,10 @@ pub(super) fn made_here(of: &Record, seen: &Seen, was: &Type, now: &Type) -> Str
 /// What to do about a shape that changed; `input` is the input that has it, where it is one.
 pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> Fix {
     let (new, old) = (e.new, e.old);
-    if input.is_some_and(|l| l.bucketed) {
-        let bucket = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).map(|d| now.shape[d]);
-        return format!(
-            "the bucket {} is used for the first time: expected once for each bucket",
-            bucket.map_or(String::new(), |b| b.to_string())
-        )
-        .into();
+    let other = || (0..now.shape.len()).find(|&d| was.shape.get(d).is_some_and(|size| *size != now.shape[d]));
+    if let Some(d) = other().filter(|_| input.is_some_and(|l| l.bucketed)) {
+        let bucket = now.shape[d];
+        return format!("the bucket {bucket} is used for the first time: expected once for each bucket").into();
     }
     if seen.depends_on_data {
         return of_data(e.new.session, was, now, seen, input).into();
