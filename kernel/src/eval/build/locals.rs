@@ -52,13 +52,7 @@ fn free(text: &str) -> BTreeSet<String> {
     let alone = |i: &usize| !matches!(before(*i), "$" | "." | ":") && !matches!(word(i + 1), "!" | ":");
     let names = idents().filter(alone).map(word).filter(|name| !bound.contains(name)).map(str::to_owned);
     let texts = tokens.iter().filter(|t| t.kind == Kind::Literal).map(|t| &text[t.range.clone()]);
-    names.chain(texts.flat_map(captured)).collect()
-}
-
-/// The names in a format string.
-fn captured(text: &str) -> Vec<String> {
-    let parts = text.split('{').skip(1).map(|part| part.split(['}', ':']).next().unwrap_or_default());
-    parts.filter(|name| syn::parse_str::<syn::Ident>(name).is_ok()).map(str::to_owned).collect()
+    names.chain(texts.flat_map(scan::mentions)).collect()
 }
 
 #[cfg(test)]

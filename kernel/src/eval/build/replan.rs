@@ -416,17 +416,13 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
         return true;
     }
     // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
-    let other = |n: &usize| held_type(*n, parsed, loaded).is_some_and(|ty| !ty.starts_with("::xlazy::"));
+    let held = Held::new(parsed, loaded, before);
+    let loaded = |n: &usize| held.loaded(&places.variables[*n]);
+    let other = |n: &usize| loaded(n).is_some_and(|l| !l.written_type.starts_with("::xlazy::"));
     if before.lends.iter().any(|(n, loan)| loan.to == borrower && other(n)) {
         plan.not_clone.insert(borrower);
     }
     ends_with_the_cell(borrower, plan)
-}
-
-/// The type of a variable of an earlier cell.
-fn held_type<'l>(number: usize, parsed: &Parsed, loaded: &'l [Loaded]) -> Option<&'l str> {
-    let v = parsed.places.variables.get(number).filter(|v| v.declared.is_none())?;
-    loaded.iter().find(|l| l.name == v.name).map(|l| &*l.written_type)
 }
 
 /// Lends what a statement mentions to a variable; false where that is nothing new.
