@@ -13,7 +13,7 @@ mod stuck;
 use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
 pub use pointer::{Function, pointer};
 pub use statement::{come_to_statement, no_statement, statement};
-pub use stored::{Boxes, Lender, fits, unbox, unboxed_ref};
+pub use stored::{Away, Boxes, Lender, LookedAt, fits, unbox, unboxed_ref};
 pub use streams::{take_stdin, take_stdout};
 pub use stuck::{Inherited, on_leave, on_stuck};
 

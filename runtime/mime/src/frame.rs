@@ -107,6 +107,8 @@ pub struct Var {
     pub handle: bool,
     /// Something borrows it, so it is never changed or moved: cells load a reference.
     pub lent: bool,
+    /// Something borrows it to change it, for as long as no cell mentions it.
+    pub away: bool,
 }
 
 /// Session → kernel.
@@ -292,6 +294,7 @@ impl Frame for Tell {
                     w.u64(v.cell);
                     w.bool(v.handle);
                     w.bool(v.lent);
+                    w.bool(v.away);
                 });
                 w.list(lost, |w, (name, type_name)| {
                     w.str(name);
@@ -347,6 +350,7 @@ impl Frame for Tell {
                         cell: r.u64()?,
                         handle: r.bool()?,
                         lent: r.bool()?,
+                        away: r.bool()?,
                     })
                 })?;
                 let lost = r.list(|r| Ok((r.str()?, r.str()?)))?;

@@ -39,6 +39,7 @@ impl Drop for Frame {
                 Ended::Moved(type_name) => store::lose(name, type_name),
                 Ended::Borrowed => store::forget(name),
                 Ended::Lent(lent, type_name) => store::put_lent(name, lent, type_name),
+                Ended::Away(away, type_name) => store::put_away(name, away, type_name),
             }
         }
     }

@@ -2,7 +2,7 @@
 //! there however it ends.
 use std::any::{Any, type_name};
 use std::cell::{Cell, RefCell};
-use xlazy_core::sys::{Boxes, Lender};
+use xlazy_core::sys::{Away, Boxes, Lender, LookedAt};
 
 /// The boxes, and the `let`s that have completed.
 #[derive(Default)]
@@ -32,6 +32,8 @@ enum Place {
     Unset,
     /// Lent for good, with the name of its type.
     Lent(Box<dyn Any>, &'static str),
+    /// Lent to be changed, as an [`Away`].
+    Away(Box<dyn Any>, &'static str),
 }
 
 /// A variable that something borrows which lives on after its cell.
@@ -79,6 +81,7 @@ impl Held {
                 Place::Inside | Place::Unset => Ended::Moved(""),
                 Place::Borrows => Ended::Borrowed,
                 Place::Lent(lent, type_name) => Ended::Lent(lent, type_name),
+                Place::Away(away, type_name) => Ended::Away(away, type_name),
             };
             Some((name, how))
         };
@@ -92,6 +95,42 @@ pub(super) enum Ended {
     Moved(&'static str),
     Borrowed,
     Lent(Box<dyn Any>, &'static str),
+    Away(Box<dyn Any>, &'static str),
+}
+
+/// What borrows another variable, as cells have it: for the time that they run.
+pub trait View: 'static {
+    type For<'f>;
+    fn shorten(held: &mut Self) -> Self::For<'_>;
+}
+
+impl<T: ?Sized + 'static> View for &'static mut T {
+    type For<'f> = &'f mut T;
+    fn shorten(held: &mut Self) -> &mut T {
+        held
+    }
+}
+
+impl<T: ?Sized + 'static> View for &'static T {
+    type For<'f> = &'f T;
+    fn shorten(held: &mut Self) -> &T {
+        held
+    }
+}
+
+/// A closure, which has no type that cells could write.
+impl<T: ?Sized + 'static> View for Box<T> {
+    type For<'f> = &'f mut T;
+    fn shorten(held: &mut Self) -> &mut T {
+        held
+    }
+}
+
+impl<V: View> View for Option<V> {
+    type For<'f> = Option<V::For<'f>>;
+    fn shorten(held: &mut Self) -> Self::For<'_> {
+        held.as_mut().map(V::shorten)
+    }
 }
 
 impl<'f> Holds<'f> {
@@ -185,6 +224,42 @@ impl<'f> Holds<'f> {
         let lent: &'static T = Box::leak(Box::new(self.boxes.take(boxed, held)));
         self.set(number, name, Place::Lent(Box::new(Lent(lent)), type_name::<T>()));
         lent
+    }
+
+    /// Lends the variable to what changes it, and lives on: whoever mentions the variable has it back, and what borrowed it ends.
+    pub fn lend_mut<T: 'static>(self, number: usize, held: &'f mut T) -> &'static mut T {
+        let (boxed, _, name) = self.boxed(number);
+        self.lent_for_a_time(number, name, self.boxes.take(boxed, held))
+    }
+
+    fn lent_for_a_time<T: 'static>(self, number: usize, name: &'static str, value: T) -> &'static mut T {
+        let (away, lent) = Away::new(value);
+        self.set(number, name, Place::Away(Box::new(away), type_name::<T>()));
+        lent
+    }
+
+    /// Lends what borrows another one itself, on the same terms.
+    pub fn lend_view<T: ?Sized + 'static>(self, number: usize, view: &'f mut T) -> &'static mut T {
+        let (boxed, _, name) = self.boxed(number);
+        match self.boxes.take_through(boxed, view) {
+            Ok(reference) => self.lent_for_a_time::<&'static mut T>(number, name, reference),
+            Err(owned) => self.lent_for_a_time::<Box<T>>(number, name, owned),
+        }
+    }
+
+    /// As [`Holds::view`], for what only looks at what it borrows, of whatever type: generated code shortens that.
+    pub fn looked_at<T: 'static>(self, number: usize, name: &'static str, value: T) -> LookedAt<'f, T> {
+        LookedAt::new(self.value(number, name, value))
+    }
+
+    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'f, U>) -> T {
+        self.boxes.take_looked_at(self.boxed(number).0, looked)
+    }
+
+    /// A variable that borrows another one which cells have back. The cell's code has it for as long as it runs, so that nothing else
+    /// gets it.
+    pub fn view<T: View>(self, number: usize, name: &'static str, value: T) -> T::For<'f> {
+        T::shorten(self.value(number, name, value))
     }
 
     /// A value for a variable that was moved away.

@@ -20,7 +20,7 @@ pub use super::show::{
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
-pub use xlazy_core::sys::pointer;
+pub use xlazy_core::sys::{LookedAt, pointer};
 pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
 pub use xlazy_core::thread::caller_line as line;
 
@@ -142,6 +142,9 @@ impl<T: 'static> HoldValue<T> for Of<T> {
 /// be one to be had; and a tensor keeps its buffers no longer than it is used.
 pub trait LendTensor {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor;
+    fn lend_for_a_time<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f mut crate::Tensor {
+        held
+    }
 }
 impl LendTensor for &&Of<crate::Tensor> {
     fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor {
@@ -158,6 +161,10 @@ impl<T: Clone + 'static> LendValue<T> for &Of<T> {
 }
 pub trait LendSingle<T: 'static> {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'f T;
+    /// Until it is mentioned again.
+    fn lend_for_a_time<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static mut T {
+        holds.lend_mut(number, held)
+    }
 }
 impl<T: 'static> LendSingle<T> for Of<T> {
     fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut T) -> &'f T {
@@ -169,6 +176,37 @@ impl<T: 'static> LendSingle<T> for Of<T> {
 pub fn lent<T: 'static>(name: &str) -> &'static T {
     store::lent(name)
 }
+
+/// A variable that is lent to what looks at it, for a cell that does so, too.
+pub fn look<'f, T: 'static>(_: Holds<'f>, name: &str) -> &'f T {
+    store::lent_for_now(name)
+}
+
+/// As [`look`], for one more variable that looks at it.
+pub fn looked_at<T: 'static>(name: &str) -> &'static T {
+    store::lent_for_now(name)
+}
+
+/// Has a variable back that was lent to be changed: what borrows it is forgotten.
+pub fn reclaim<T: 'static>(name: &str, views: &str) {
+    store::reclaim::<T>(name, views);
+}
+
+/// How long a variable is lent to be changed.
+#[derive(Clone, Copy)]
+pub struct Loan<'a>(std::marker::PhantomData<&'a mut ()>);
+
+pub fn loan<T>(_: &mut T) -> Loan<'_> {
+    Loan(std::marker::PhantomData)
+}
+
+/// What borrows it has it for as long.
+pub fn tied<'a, T: ?Sized>(_: Loan<'a>, view: &'static mut T) -> &'a mut T {
+    view
+}
+
+/// A variable that borrows another one ends here, where that is mentioned again.
+pub fn ended<T>(_: T) {}
 
 /// A variable's value in what a cell shows, chosen by autoref before [`GiveCopy`] and its like: another name of the same tensor.
 pub trait GiveHandle {

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use xlazy_core::ir::{Payload, graph};
+use xlazy_core::sys::Away;
 use xlazy_mime::Var;
 
 /// Types whose values are cheap to duplicate: a cell works on a copy and the store keeps its own, so that moving one in
@@ -105,13 +106,22 @@ fn short(value: &dyn std::fmt::Debug) -> String {
 /// The variables by name, the number of the cell that runs, and who waits for what.
 pub(super) type Store = (BTreeMap<String, Slot>, u64, super::handlers::Handlers);
 
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Value,
+    /// A cell has a copy.
+    Handle,
+    /// The value is a [`Lent`] of that type.
+    Lent,
+    /// It is an [`Away`] of that type.
+    Away,
+}
+
 pub(super) struct Slot {
     /// None while a cell has it.
     value: Option<Box<dyn Any>>,
     type_name: &'static str,
-    handle: bool,
-    /// The value is a [`Lent`] of that type.
-    lent: bool,
+    kind: Kind,
     summary: String,
     cell: u64,
 }
@@ -140,7 +150,7 @@ pub(super) fn cell_of(name: &str) -> u64 {
 /// Stores a value that a cell will take.
 #[inline(never)]
 pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str) {
-    insert(name, value, type_name, [false, false], String::new());
+    insert(name, value, type_name, Kind::Value, String::new());
 }
 
 /// Stores an iterator: one whose type has no name, since there are closures or functions in it, as a box that has one.
@@ -182,7 +192,36 @@ fn has_functions(type_name: &str) -> bool {
 /// Stores a value that cells load a reference of.
 #[inline(never)]
 pub(super) fn put_lent(name: &str, lent: Box<dyn Any>, type_name: &'static str) {
-    insert(name, lent, type_name, [false, true], String::new());
+    insert(name, lent, type_name, Kind::Lent, String::new());
+}
+
+/// Stores what is lent to be changed.
+#[inline(never)]
+pub(super) fn put_away(name: &str, away: Box<dyn Any>, type_name: &'static str) {
+    insert(name, away, type_name, Kind::Away, "lent".to_owned());
+}
+
+/// Forgets what borrows a value to change it, and has the value back.
+pub(super) fn reclaim<T: 'static>(name: &str, views: &str) {
+    forget(views);
+    STORE.with_borrow_mut(|s| {
+        let Some(slot) = s.get_mut(name).filter(|slot| slot.kind == Kind::Away) else { return };
+        match slot.value.take().map(Box::<dyn Any>::downcast::<Away<T>>) {
+            Some(Ok(away)) => {
+                slot.value = Some(Box::new(away.back()));
+                slot.kind = Kind::Value;
+                slot.summary.clear();
+            }
+            Some(Err(other)) => slot.value = Some(other),
+            None => {}
+        }
+    });
+}
+
+/// A value that is lent to what looks at it, for a cell that does so, too, and lasts for `'f`.
+pub(super) fn lent_for_now<'f, T: 'static>(name: &str) -> &'f T {
+    let there = || STORE.with_borrow(|s| Some(s.get(name)?.value.as_ref()?.downcast_ref::<Away<T>>()?.look()));
+    there().unwrap_or_else(|| changed(name, type_name::<T>()))
 }
 
 /// A value that was lent for good.
@@ -194,16 +233,16 @@ pub(super) fn lent<T: 'static>(name: &str) -> &'static T {
 /// Stores a value that a cell will copy.
 #[inline(never)]
 pub fn put_handle(name: &str, value: Box<dyn Any>, type_name: &'static str, summary: String) {
-    insert(name, value, type_name, [true, false], summary);
+    insert(name, value, type_name, Kind::Handle, summary);
 }
 
-fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, [handle, lent]: [bool; 2], summary: String) {
+fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, kind: Kind, summary: String) {
     // A hidden cell, which has no number, makes nothing anew.
     let cell = match CELL.get() {
         0 => cell_of(name),
         cell => cell,
     };
-    let slot = Slot { value: Some(value), type_name, handle, lent, summary, cell };
+    let slot = Slot { value: Some(value), type_name, kind, summary, cell };
     let old = STORE.with_borrow_mut(|s| s.insert(name.to_owned(), slot));
     // Its drop is user code, which may ask the store.
     drop(old);
@@ -321,7 +360,7 @@ pub(crate) fn tensors() -> Vec<(String, u32)> {
 /// The variables that a cell may take, with their types.
 pub(super) fn each_type(mut f: impl FnMut(&str, TypeId, &'static str)) {
     STORE.with_borrow(|s| {
-        for (name, slot) in s.iter().filter(|(_, slot)| !slot.handle && !slot.lent) {
+        for (name, slot) in s.iter().filter(|(_, slot)| slot.kind == Kind::Value) {
             if let Some(value) = &slot.value {
                 f(name, (**value).type_id(), slot.type_name);
             }
@@ -351,8 +390,9 @@ pub(super) fn list() -> Vec<Var> {
             type_name: s.type_name.to_owned(),
             summary: s.summary.clone(),
             cell: s.cell,
-            handle: s.handle,
-            lent: s.lent,
+            handle: s.kind == Kind::Handle,
+            lent: s.kind == Kind::Lent,
+            away: s.kind == Kind::Away,
         };
         s.iter().map(var).collect()
     })

@@ -4,6 +4,7 @@ use super::again;
 use super::compiler::{Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
+use super::lending::keep_for_a_time;
 use super::locals::with_variables;
 use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
@@ -18,6 +19,7 @@ use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
+use crate::eval::generate::plan::Views;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
@@ -65,6 +67,8 @@ pub struct Leaves {
     pub borrows: BTreeSet<String>,
     /// Those of them that would live on if what they borrow was `Clone`.
     pub not_clone: BTreeSet<String>,
+    /// What borrows variables that the cell has back, by what it borrowed.
+    pub ended: BTreeMap<String, String>,
     /// Variables that are kept at its end alone.
     pub inside: BTreeSet<String>,
     /// Variables that it lends for good.
@@ -379,6 +383,9 @@ impl Compiler {
                 parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
+            let back = loaded.iter().filter(|v| !held.looks(v));
+            let views = |v: &Loaded| v.views.iter().flat_map(|v| &v.names).cloned().collect::<Vec<String>>();
+            let ended = back.flat_map(|v| views(v).into_iter().map(|view| (view, v.name.clone()))).collect();
             let not_clone = plan.not_clone.iter().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let declares = declares(cell, &parsed, &plan, scope.declared);
@@ -390,7 +397,7 @@ impl Compiler {
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
             let closures = parsed.bindings.iter().filter_map(|b| Some((b.name.clone(), b.closure.clone()?))).collect();
-            let leaves = Leaves { moves, borrows, not_clone, inside, lends, closures, declares, decides };
+            let leaves = Leaves { moves, borrows, not_clone, ended, inside, lends, closures, declares, decides };
             Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
@@ -406,6 +413,15 @@ impl Compiler {
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
+                Compiled::Object(..) if Held::new(&parsed, &loaded, &plan).is_tied() => {
+                    return Err(one_cell_has_both(&loaded));
+                }
+                Compiled::Object(..)
+                    if !plan.unproven.is_empty()
+                        && learns(&mut plan, |plan| keep_for_a_time(&parsed, &loaded, plan)) =>
+                {
+                    source = generate(&plan).0;
+                }
                 Compiled::Object(object, alone, warned) => {
                     self.say_edition(&first);
                     self.say_unused(&warned, &sent);
@@ -495,6 +511,16 @@ impl Compiler {
     }
 }
 
+/// A cell mentions what was lent to be changed, and what borrows it, where nothing can be put between them.
+fn one_cell_has_both(loaded: &[Loaded]) -> Refused {
+    let of = |l: &Loaded| l.views.iter().flat_map(|v| &v.names).map(|view| format!("`{view}`")).collect::<Vec<_>>();
+    let lent = loaded.iter().map(|l| (&l.name, of(l))).find(|(_, views)| !views.is_empty());
+    let (of, views) = lent.expect("a cell is tied by one");
+    let views = views.join(", ");
+    let what = format!("`{of}` is borrowed by {views}: mention `{of}` in a cell of its own, which ends that");
+    sentence("CompileError", what).into()
+}
+
 /// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.
 fn head(plan: &Plan, id: &str) -> Value {
     let mut head = plan.to_json();
@@ -506,6 +532,14 @@ fn head(plan: &Plan, id: &str) -> Value {
 fn values_of(parsed: &Parsed) -> BTreeSet<String> {
     let names = parsed.items.iter().filter(|i| i.space.values && i.cfg.is_empty()).flat_map(|i| &i.names);
     names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
+}
+
+/// What borrows a variable that cells have back.
+fn views(owner: &str, scope: &Scope) -> Views {
+    let changes = |v: &Var| scope.declared.get(&v.name).and_then(|d| d.views.get(owner)).copied();
+    let all = scope.vars.iter().filter_map(|v| Some((v.name.clone(), changes(v)?)));
+    let (names, changes): (Vec<String>, Vec<bool>) = all.unzip();
+    Views { names, change: changes.contains(&true) }
 }
 
 /// The variables that the cell mentions, with their types as this cell can write them.
@@ -532,7 +566,13 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
                 let fixed = declaration.is_some_and(|d| d.fixed);
                 let open = declaration.and_then(|d| d.open.clone());
                 let (name, lent) = (var.name.clone(), var.lent);
-                out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });
+                let views = var.away.then(|| views(&name, scope));
+                let view = declaration.is_some_and(|d| !d.views.is_empty());
+                // A method or a field may have that name, which has nothing back and is no loan.
+                if (view || views.is_some()) && parsed.places.earlier(&name).is_none() {
+                    continue;
+                }
+                out.push(Loaded { name, written_type, adopt, handle, fixed, lent, views, view, open });
             }
             // Declared again here, or meant as something else: rustc will tell if it is missed.
             Named::Refused(_) => {}
@@ -542,9 +582,9 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
     for (name, declaration) in scope.declared {
         let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
         if let Some(open) = pending.filter(|_| !declaration.is_unset()) {
-            let (written_type, adopt, handle, lent) = Default::default();
+            let (written_type, adopt, handle, lent, views, view) = Default::default();
             let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
-            out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });
+            out.push(Loaded { name, written_type, adopt, handle, fixed, lent, views, view, open });
         }
     }
     Ok(out)

@@ -10,6 +10,7 @@ pub mod edition;
 mod groups;
 pub mod imports;
 mod keep;
+mod lending;
 mod locals;
 mod makers;
 mod nameless;

@@ -5,12 +5,12 @@ use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::plan::{Loaded, Plan};
 use crate::eval::parse::open::{Kind, Open};
 use crate::eval::parse::parsed::{Binding, Parsed, Use};
-use crate::eval::parse::places::Variable;
+use crate::eval::parse::places::{Places, Variable};
 use crate::eval::parse::syntax::one_line;
 use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::diagnostic::Diagnostic;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A `let` as a later cell can write it, with the numbers that it is made of.
@@ -60,6 +60,22 @@ fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
     }
 }
 
+/// What a variable borrows until it is mentioned again, with what that borrows itself, which may be there longer.
+fn borrowed_by(view: usize, places: &Places, plan: &Plan, earlier: &Declared) -> BTreeMap<String, bool> {
+    let mut out = BTreeMap::new();
+    let at = plan.views.get(&view);
+    let loans = plan.away.iter().flat_map(|(n, loans)| loans.iter().map(move |loan| (n, loan)));
+    for (n, loan) in loans.filter(|(n, loan)| Some(&loan.at) == at && **n != view) {
+        let of = &places.variables[*n];
+        out.extend(match of.declared {
+            Some(_) => borrowed_by(*n, places, plan, earlier),
+            None => earlier.get(&of.name).map(|d| d.views.clone()).unwrap_or_default(),
+        });
+        out.insert(of.name.clone(), loan.changes);
+    }
+    out
+}
+
 /// How the cell declares its variables, and from now on those of earlier cells that its own are to be made with.
 pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &Declared) -> Declared {
     let places = &parsed.places;
@@ -87,7 +103,8 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &
                 untouched: !v.mentioned && !v.odd && !places.has_clones(open),
             }
         });
-        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
+        let views = borrowed_by(number, places, plan, earlier);
+        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, views, lost: None }))
     };
     let mut out: Declared = parsed.bindings.iter().filter_map(declaration).collect();
     let opens: Vec<OpenLet> = out.values().filter_map(|d| d.open.clone()).filter(|o| o.pending).collect();

@@ -1,5 +1,6 @@
 //! What a plan learns from rustc's answer to a try.
-use crate::eval::generate::held::{Assigned, Held};
+use super::lending::{lend_when_proven, may_lend_for_a_time};
+use crate::eval::generate::held::{Assigned, Held, looks_only};
 use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
@@ -7,7 +8,7 @@ use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
@@ -268,6 +269,9 @@ fn learn_of_held(
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         let v = &places.variables[n];
+        if before.views.contains_key(&n) {
+            return ends_with_the_cell(n, plan);
+        }
         if v.closure.is_some() && error.code == "E0525" {
             *plan.closures.entry(n).or_insert(0) += 1;
             return true;
@@ -289,8 +293,32 @@ fn learn_of_held(
     };
     let meant = |s: &Span| tags(s).and_then(|tag| variable(&tag));
     let all = || error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans));
+    let loan = |n: usize| before.lends.get(&n).or_else(|| before.away.get(&n)?.last());
+    // What is lent is changed: then it is lent for that, and what borrows it lives on until it is mentioned again.
+    if matches!(&*error.code, "E0594" | "E0596")
+        && let Some((n, loan)) = all().filter_map(meant).find_map(|n| Some((n, *loan(n)?)))
+        && !places.variables[n].fixed
+        && !loan.changes
+        && (before.away.contains_key(&n) || may_lend_for_a_time(n, loan, parsed, loaded, plan))
+    {
+        let loan = Loan { changes: true, ..loan };
+        if before.away.contains_key(&n) {
+            return plan.away.insert(n, vec![loan]).is_some();
+        }
+        lend_when_proven(&[n], loan, before, plan);
+        return ends_with_the_cell(loan.to, plan);
+    }
+    // It may be that what is borrowed is another one.
+    if matches!(&*error.code, "E0594" | "E0596")
+        && let Some((n, loan)) = all().filter_map(meant).find_map(|n| Some((n, *before.lends.get(&n)?)))
+        && before.lends.iter().any(|(other, l)| *other != n && l.to == loan.to)
+        && plan.unlent.insert(n)
+    {
+        plan.lends.remove(&n);
+        return true;
+    }
     // What is lent is changed or moved behind: then what borrows it ends with the cell.
-    if let Some(borrower) = all().filter_map(meant).find_map(|n| Some(before.lends.get(&n)?.to)) {
+    if let Some(borrower) = all().filter_map(meant).find_map(|n| Some(loan(n)?.to)) {
         return ends_with_the_cell(borrower, plan);
     }
     let held = Held::new(parsed, loaded, plan);
@@ -415,8 +443,30 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     if lent > 0 {
         return true;
     }
-    // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
+    // It borrows for a time: what its `let` says that it changes, or what it was lent in vain, since there is no copy of that.
     let held = Held::new(parsed, loaded, before);
+    let mut for_a_time = |(from, to): (usize, usize)| {
+        let within = |at: usize| (from..to).contains(&at);
+        let mentions = |n: usize| places.mentions_of(n).any(|m| within(m.range.start));
+        let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
+        let looks = |n: usize| mentioned(n).is_some_and(|l| held.looks(l) || looks_only(l));
+        let changes = |n: usize, v: &Variable| {
+            v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.view && !looks_only(l))
+        };
+        let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n);
+        let mut owners: Vec<usize> = held.variables().filter(|(n, v)| changes(*n, v)).map(|(n, _)| n).collect();
+        let loan = Loan { to: borrower, at: from, changes: !owners.is_empty() };
+        if owners.is_empty() {
+            owners = held.variables().map(|(n, _)| n).filter(|n| lent(*n)).collect();
+        }
+        if owners.iter().all(|n| may_lend_for_a_time(*n, loan, parsed, loaded, plan)) {
+            lend_when_proven(&owners, loan, before, plan);
+        }
+    };
+    if let Some(own) = v.begins.zip(v.declared) {
+        for_a_time(own);
+    }
+    // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
     let loaded = |n: &usize| held.loaded(&places.variables[*n]);
     let other = |n: &usize| loaded(n).is_some_and(|l| !l.written_type.starts_with("::xlazy::"));
     if before.lends.iter().any(|(n, loan)| loan.to == borrower && other(n)) {
@@ -444,10 +494,10 @@ fn lend(
         return true;
     }
     let held = Held::new(parsed, loaded, plan);
-    let earlier = |n: &usize| plan.lends.get(n).is_none_or(|other| other.at > at);
+    let earlier = |n: &usize| plan.lends.get(n).is_none_or(|other| other.at > at) && !plan.unlent.contains(n);
     let lenders: Vec<usize> = named.into_iter().filter(|n| earlier(n) && held.can_lend(*n, at)).collect();
     for &n in &lenders {
-        plan.lends.insert(n, Loan { to: borrower, at });
+        plan.lends.insert(n, Loan { to: borrower, at, changes: false });
         if places.variables[n].declared.is_none() {
             plan.framed.insert(n);
         }
@@ -456,6 +506,17 @@ fn lend(
 }
 
 fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
+    if let Some(at) = plan.views.get(&borrower).copied() {
+        let (ended, views) = std::mem::take(&mut plan.views).into_iter().partition(|(_, begins)| *begins == at);
+        plan.views = views;
+        plan.away.retain(|_, loans| {
+            loans.retain(|loan| loan.at != at);
+            !loans.is_empty()
+        });
+        let ended: BTreeMap<usize, usize> = ended;
+        plan.borrows.extend(ended.into_keys());
+        return true;
+    }
     plan.lends.retain(|_, loan| loan.to != borrower);
     plan.leaks.remove(&borrower);
     plan.borrows.insert(borrower)

@@ -147,32 +147,27 @@ pub fn cell(
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
-    let framed: Vec<(usize, &Loaded)> =
-        held.variables().filter_map(|(n, v)| Some((n, held.loaded(v).filter(|_| held.holds(n))?))).collect();
+    let mut tied: Vec<&Loaded> = loaded.iter().filter(|v| held.is_tied() && (v.view || v.views.is_some())).collect();
+    tied.sort_by_key(|v| std::cmp::Reverse(v.views.iter().flat_map(|views| &views.names).count()));
+    let is_tied = |v: &Loaded| tied.iter().any(|t| t.name == v.name);
+    let framed: Vec<(usize, &Loaded)> = held
+        .variables()
+        .filter_map(|(n, v)| Some((n, held.loaded(v).filter(|l| !is_tied(l) && (held.holds(n) || held.is_view(n)))?)))
+        .collect();
     // What is held is moved out of its box.
     let moves = |name: &String| plan.moved.contains(name) && !framed.iter().any(|(_, v)| v.name == *name);
-    let load = |v: &Loaded| {
-        let (name, ty) = (&v.name, &plan.written_type(v));
-        if let Some(made) = plan.made(v) {
-            return makes(v, made, ty);
+    let load = |v: &Loaded| match held.looks(v) {
+        true => {
+            let (name, ty) = (&v.name, plan.written_type(v));
+            let lent = parsed.places.earlier(name).is_some_and(|n| plan.away.contains_key(&n));
+            match lent {
+                true => format!(" let {name} = xlazy_rt::looked_at::<{ty}>(\"{name}\");"),
+                false => format!(" let {name} = xlazy_rt::look::<{ty}>(xlazy_f, \"{name}\");"),
+            }
         }
-        if v.lent {
-            let lent = format!("xlazy_rt::lent::<{ty}>(\"{name}\")");
-            return match held.is_reference(v) {
-                true => format!(" let {name}: &'static {ty} = {lent};"),
-                false => format!(" let mut {name}: {ty} = ::core::clone::Clone::clone({lent});"),
-            };
-        }
-        let load = match v.handle {
-            true => format!("<{ty} as xlazy_rt::Handle>::load"),
-            false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
-        };
-        // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
-        let fixed = v.fixed || moves(name) && !plan.mutated.contains(name);
-        let mutable = if fixed { "" } else { "mut " };
-        format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
+        false => load(v, held.is_reference(v), moves(&v.name), plan),
     };
-    let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name) && !held.joined(&v.name);
+    let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name) && !held.joined(&v.name) && !is_tied(v);
     for v in loaded.iter().filter(outside) {
         out.generated(Tag::Load(v.name.clone()), &load(v));
     }
@@ -192,9 +187,25 @@ pub fn cell(
     if plan.asynchronous {
         out.plain("xlazy_rt::block_on(async {");
     }
-    for (n, v) in &framed {
+    // What borrows another one is lent itself behind that.
+    let of = |owner: &Loaded, view: &Loaded| owner.views.iter().flat_map(|v| &v.names).any(|name| *name == view.name);
+    for owner in tied.iter().filter(|v| v.views.is_some()) {
+        if !tied.iter().any(|other| of(other, owner)) {
+            out.generated(Tag::Load(owner.name.clone()), &load(owner));
+        }
+        out.generated(
+            Tag::Load(owner.name.clone()),
+            &format!(" let xlazy_loan = xlazy_rt::loan(&mut {});", owner.name),
+        );
+        for view in tied.iter().filter(|view| of(owner, view)) {
+            let again = format!("{} let {name} = xlazy_rt::tied(xlazy_loan, {name});", load(view), name = view.name);
+            out.generated(Tag::Load(view.name.clone()), &again);
+        }
+    }
+    for (n, v) in framed.iter().filter(|(n, _)| held.back_at(*n).is_none()) {
         out.generated(Tag::Load(v.name.clone()), &load(v));
-        out.generated(Tag::Hold(*n), &held.hold(*n));
+        let tag = if held.is_view(*n) { Tag::Load(v.name.clone()) } else { Tag::Hold(*n) };
+        out.generated(tag, &held.hold(*n));
     }
     for later in &parsed.later {
         out.plain(&format!(" {later}"));
@@ -258,6 +269,33 @@ pub fn cell(
     // Types that the cell declares inside are told apart by the crate's name.
     out.text = out.text.replacen(CELL_IN_TEXT, &format!("cell_{:016x}", hash(&out.text)), 1);
     out
+}
+
+/// What fetches a variable of an earlier cell.
+fn load(v: &Loaded, is_reference: bool, moves: bool, plan: &Plan) -> String {
+    let (name, ty) = (&v.name, &plan.written_type(v));
+    if let Some(made) = plan.made(v) {
+        return makes(v, made, ty);
+    }
+    if v.lent {
+        let lent = format!("xlazy_rt::lent::<{ty}>(\"{name}\")");
+        return match is_reference {
+            true => format!(" let {name}: &'static {ty} = {lent};"),
+            false => format!(" let mut {name}: {ty} = ::core::clone::Clone::clone({lent});"),
+        };
+    }
+    let back = match &v.views {
+        Some(views) => format!(" xlazy_rt::reclaim::<{ty}>(\"{name}\", \"{}\");", views.names.join(" ")),
+        None => String::new(),
+    };
+    let load = match v.handle {
+        true => format!("<{ty} as xlazy_rt::Handle>::load"),
+        false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
+    };
+    // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
+    let fixed = v.fixed || moves && !plan.mutated.contains(name);
+    let mutable = if fixed { "" } else { "mut " };
+    format!("{back} let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
 }
 
 /// Declares a variable of an earlier cell whose type is decided here. What may have changed since, or was computed, has its value.
@@ -468,8 +506,14 @@ fn statement_edits(
         let last = edits.partition_point(|e| e.range.start <= t.end);
         edits.insert(last, Splice::insert(t.end, after));
     }
+    // What was lent is had back where it is mentioned.
+    let back = held.variables().filter_map(|(n, v)| {
+        let (l, at) = (held.loaded(v)?, held.back_at(n).filter(|_| held.holds(n) || held.is_view(n))?);
+        let text = format!("{}{}{} ", held.ended(l), load(l, false, false, plan), held.hold(n));
+        Some(Splice::insert(at, text).tagged(Tag::Load(l.name.clone())))
+    });
     // Where one `let` ends and the next begins, what the first declares is held before it is lent.
-    for edit in held.loans().into_iter().chain(held.lets().into_iter().rev()) {
+    for edit in back.chain(held.loans()).chain(held.lets().into_iter().rev()) {
         let first = edits.partition_point(|e| e.range.start < edit.range.start);
         edits.insert(first, edit);
     }

@@ -1,7 +1,7 @@
 //! How variables were declared, as far as later cells need to know.
 use crate::eval::parse::open::Kind;
 use quote::ToTokens;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use syn::{Pat, Type};
 
 /// By their names.
@@ -14,6 +14,8 @@ pub struct Declaration {
     pub fixed: bool,
     /// Where a later cell may decide its type.
     pub open: Option<OpenLet>,
+    /// Variables that it borrows until they are mentioned again, and whether it does so to change them.
+    pub views: BTreeMap<String, bool>,
     /// The type of the value that was moved away or lost, as `type_name` has it.
     pub lost: Option<String>,
 }

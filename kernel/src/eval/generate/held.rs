@@ -5,6 +5,7 @@ use super::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::functions::Closure;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
+use crate::eval::text::lifetimes::with_lifetime;
 use crate::eval::text::source::{Splice, Tag};
 use std::collections::BTreeMap;
 
@@ -44,9 +45,10 @@ impl<'a> Held<'a> {
     pub fn can_hold(&self, number: usize) -> bool {
         let v = &self.parsed.places.variables[number];
         let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
+        let out = out || self.is_view(number);
         let deferred = || v.deferred.is_some() && self.parsed.places.assignments.iter().any(|a| a.variable == number);
         let own = || (v.has_value || deferred()) && !v.closure_later && self.visible(number, v);
-        let stays = |l: &Loaded| is_copy(l) && !self.plan.framed.contains(&number);
+        let stays = |l: &Loaded| is_copy(l) && !self.plan.framed.contains(&number) && self.back_at(number).is_none();
         let earlier = |l: &Loaded| {
             !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
         };
@@ -61,7 +63,49 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[number];
         let moves = || self.parsed.places.mentions_of(number).any(Mention::takes);
         self.can_hold(number)
-            && (v.declared.is_some() || self.plan.framed.contains(&number) || moves() && !self.copies(v))
+            && (v.declared.is_some()
+                || self.plan.framed.contains(&number)
+                || self.back_at(number).is_some()
+                || moves() && !self.copies(v))
+    }
+
+    /// It borrows another variable until that is mentioned again: the cell has it as a loan for the time that it runs.
+    pub fn is_view(&self, number: usize) -> bool {
+        self.loaded(&self.parsed.places.variables[number]).is_some_and(|l| l.view)
+    }
+
+    /// The cell mentions a variable that was lent to be changed, and what borrows it, and has no way to end the latter where the former
+    /// is mentioned. Then it is compiled for what rustc says of them, and is not run.
+    pub fn is_tied(&self) -> bool {
+        let is_there = |name: &String| self.loaded.iter().any(|l| l.name == *name);
+        let both =
+            |l: &&Loaded| l.views.as_ref().is_some_and(|v| v.names.iter().any(is_there)) && !self.is_reference(l);
+        let between = |n: usize| self.back_at(n).is_some() && (self.holds(n) || self.is_view(n));
+        let had_back = |l: &Loaded| !self.plan.plain && self.parsed.places.earlier(&l.name).is_some_and(between);
+        self.loaded.iter().filter(both).any(|l| !had_back(l))
+    }
+
+    /// Where a variable is had back that was lent to what the cell mentions before: in front of the statement that mentions it first.
+    pub fn back_at(&self, number: usize) -> Option<usize> {
+        let places = &self.parsed.places;
+        let l = self.loaded(&places.variables[number])?;
+        l.views.as_ref()?.names.iter().find(|name| self.loaded.iter().any(|l| l.name == **name))?;
+        if self.is_reference(l) {
+            return None;
+        }
+        let mentions = places.mentions_of(number).map(|m| m.range.start);
+        let assigned = places.assignments.iter().filter(|a| a.variable == number).map(|a| a.whole.start);
+        self.parsed.statement(mentions.chain(assigned).chain(places.variables[number].in_text).min()?)
+    }
+
+    /// What ends where such a variable is had back.
+    pub fn ended(&self, l: &Loaded) -> String {
+        let ends = |(n, v): (usize, &Variable)| {
+            let name = &v.name;
+            let here = l.views.iter().flat_map(|v| &v.names).any(|view| view == name) && self.loaded(v).is_some();
+            here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended({name});"))
+        };
+        self.variables().filter_map(ends).collect()
     }
 
     /// A copy of it may be moved in its place.
@@ -83,7 +127,13 @@ impl<'a> Held<'a> {
             v.changed.is_none() && !v.odd && !places.mentions_of(n).any(stays)
         };
         let looked_at = || places.earlier(&l.name).is_some_and(looks);
-        l.lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
+        let lent = l.lent || l.views.as_ref().is_some_and(|views| !views.change && !views.names.is_empty());
+        lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
+    }
+
+    /// It is a reference for as long as the cell runs.
+    pub fn looks(&self, l: &Loaded) -> bool {
+        l.views.is_some() && self.is_reference(l)
     }
 
     /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
@@ -92,7 +142,8 @@ impl<'a> Held<'a> {
         if v.closure.is_some() && self.plan.closures.contains_key(&number) {
             return false;
         }
-        let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
+        let own = |l: &Loaded| !self.is_reference(l) && !l.view && self.plan.made(l).is_none();
+        let framed = v.declared.is_none() && self.loaded(v).is_some_and(own);
         let taken = |m: &Mention| m.range.start >= from && m.takes();
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from && !a.declares);
         let changed = assigned || v.changed.is_some_and(|at| at >= from);
@@ -115,7 +166,23 @@ impl<'a> Held<'a> {
             };
             Splice::insert(at, text).tagged(Tag::Lend(n))
         };
-        self.plan.lends.iter().map(loan).collect()
+        // What others look at stays where it is.
+        let moves =
+            |n: usize| self.loaded(&self.parsed.places.variables[n]).is_none_or(|l| !self.looks(l) && !looks_only(l));
+        let away = |(&n, loans): (&usize, &Vec<Loan>)| {
+            let loan = loans.first()?;
+            let v = &self.parsed.places.variables[n];
+            let name = &v.name;
+            let lent = match self.is_view(n) {
+                true => format!("xlazy_f.lend_view({n}, {name})"),
+                false => format!("(&&&xlazy_rt::Of::value(&*{name})).lend_for_a_time(xlazy_f, {n}, {})", whole(n, v)),
+            };
+            let lent = if loan.changes { lent } else { format!("&*{lent}") };
+            let text = format!(" let {name} = {lent};");
+            Some(Splice::insert(loan.at, text).tagged(Tag::Lend(n)))
+        };
+        let away = self.plan.away.iter().filter(|(n, _)| moves(**n)).filter_map(away);
+        self.plan.lends.iter().map(loan).chain(away).collect()
     }
 
     /// What stands around values without a name that stay in memory.
@@ -146,7 +213,7 @@ impl<'a> Held<'a> {
 
     /// The last variable of that name that the cell declares is held.
     pub fn keeps(&self, name: &str) -> bool {
-        self.parsed.places.declared(name).is_some_and(|number| self.holds(number))
+        self.parsed.places.declared(name).is_some_and(|number| self.holds(number) || self.is_view(number))
     }
 
     /// It borrows: it ends with the cell.
@@ -177,7 +244,9 @@ impl<'a> Held<'a> {
 
     /// Whether there is anything to hold, or to note.
     pub fn any(&self) -> bool {
-        self.variables().any(|(n, v)| v.declared.is_some() && self.visible(n, v) || self.holds(n))
+        let looks = |n: usize| self.loaded(&self.parsed.places.variables[n]).is_some_and(|l| self.looks(l));
+        let held = |n: usize| self.holds(n) || self.is_view(n) || looks(n);
+        self.variables().any(|(n, v)| v.declared.is_some() && self.visible(n, v) || held(n))
     }
 
     pub fn form(&self, number: usize) -> Option<Form> {
@@ -196,8 +265,8 @@ impl<'a> Held<'a> {
             };
             return Some(known.unwrap_or(guess));
         }
-        if self.refers(v) {
-            return Some(Form::Place);
+        if self.refers(v) || self.loaded(v).is_some_and(looks_only) {
+            return Some(known.unwrap_or(Form::Place));
         }
         let moved = || m.takes().then_some(Form::Copied);
         if self.copies(v) && !self.plan.plain && !v.odd { known.or_else(moved) } else { None }
@@ -223,7 +292,14 @@ impl<'a> Held<'a> {
             Form::Give(Some(n)) => {
                 format!("(&&xlazy_rt::Of::value(&*{name})).give_for(xlazy_f, {k}, {whole}, &mut xlazy_hole_{n})")
             }
-            Form::Take => format!("xlazy_f.take({k}, {whole})"),
+            Form::Take => match self.loaded(v).filter(|l| looks_only(l)) {
+                Some(l) if self.plan.away.contains_key(&k) => {
+                    let ty = with_lifetime(&self.plan.written_type(l), "'static");
+                    format!("xlazy_f.take_looked_at::<{ty}, _>({k}, {name})")
+                }
+                Some(_) => format!("xlazy_taken_{k}(xlazy_f, {name})"),
+                None => format!("xlazy_f.take({k}, {whole})"),
+            },
             Form::Copied => format!("::core::clone::Clone::clone(&{name})"),
         }
     }
@@ -354,6 +430,24 @@ impl<'a> Held<'a> {
     pub fn hold(&self, n: usize) -> String {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
+        if let Some(l) = self.loaded(v).filter(|l| looks_only(l)) {
+            let looked_at = format!("xlazy_f.looked_at({n}, \"{name}\", {name})");
+            if self.plan.away.contains_key(&n) {
+                return format!(" let {name} = {looked_at};");
+            }
+            let ty = |lifetime: &str| with_lifetime(&self.plan.written_type(l), lifetime);
+            let (lasting, short) = (ty("'static"), ty("'f"));
+            return format!(
+                " fn xlazy_looks_{n}<'f>(at: xlazy_rt::LookedAt<'f, {lasting}>) -> xlazy_rt::LookedAt<'f, {short}> {{ at }} \
+                 fn xlazy_taken_{n}<'f>(f: xlazy_rt::Holds<'f>, at: xlazy_rt::LookedAt<'f, {short}>) -> {short} \
+                 {{ f.take_looked_at::<{lasting}, _>({n}, at) }} \
+                 let {name} = xlazy_looks_{n}({looked_at});"
+            );
+        }
+        if self.is_view(n) {
+            let mutable = if v.fixed { "" } else { "mut " };
+            return format!(" let {mutable}{name} = xlazy_f.view({n}, \"{name}\", {name});");
+        }
         if !self.holds(n) {
             return format!(" xlazy_f.inside({n}, \"{name}\", {});", self.plan.borrows.contains(&n));
         }
@@ -366,7 +460,9 @@ impl<'a> Held<'a> {
             // It may be moved, and must not be changed.
             true => {
                 let whole = whole(n, v);
-                format!(" let {whole} = {held}; let {name} = &*{whole};")
+                // What borrows to change is no less fixed for that.
+                let lent = if self.plan.views.contains_key(&n) { "&mut *" } else { "&*" };
+                format!(" let {whole} = {held}; let {name} = {lent}{whole};")
             }
             false => format!(" let mut {name} = {held};"),
         }
@@ -409,6 +505,12 @@ pub enum Assigned {
 /// The loan itself of what is held: what is declared without `mut` is seen through another name.
 fn whole(number: usize, v: &Variable) -> String {
     if v.fixed { format!("xlazy_held_{number}") } else { v.name.clone() }
+}
+
+/// A variable that borrows another one and that nothing is changed through, as nothing that the runtime has lifetimes for: cells look at it, or take it.
+pub fn looks_only(l: &Loaded) -> bool {
+    let ty = l.written_type.strip_prefix("::core::option::Option<").unwrap_or(&l.written_type);
+    l.view && !ty.starts_with('&') && !ty.split('<').next().is_some_and(|path| path.ends_with("::Box"))
 }
 
 fn is_copy(l: &Loaded) -> bool {

@@ -21,8 +21,20 @@ pub struct Loaded {
     pub fixed: bool,
     /// Something borrows it that lives on: it is a reference.
     pub lent: bool,
+    /// What borrows it, for as long as no cell mentions it.
+    pub views: Option<Views>,
+    /// It borrows another one so itself.
+    pub view: bool,
     /// Its type may be decided here.
     pub open: Option<OpenLet>,
+}
+
+/// What borrows a variable that cells have back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Views {
+    pub names: Vec<String>,
+    /// Any of them may change it.
+    pub change: bool,
 }
 
 /// To which variable another is lent, and at the beginning of which statement.
@@ -30,6 +42,8 @@ pub struct Loaded {
 pub struct Loan {
     pub to: usize,
     pub at: usize,
+    /// To be changed.
+    pub changes: bool,
 }
 
 /// What was learned from rustc's answer to an earlier try.
@@ -60,6 +74,17 @@ pub struct Plan {
     pub as_written: bool,
     /// Variables that are lent for good.
     pub lends: BTreeMap<usize, Loan>,
+    /// Variables that borrow others until those are mentioned again, and where the statements begin that declare them; and those that
+    /// they borrow.
+    pub views: BTreeMap<usize, usize>,
+    pub away: BTreeMap<usize, Vec<Loan>>,
+    /// What may be lent so, once the cell has been built without: then nothing else in it has that for longer.
+    pub unproven: BTreeMap<usize, Vec<Loan>>,
+    /// What was lent beside others to what does not borrow it.
+    pub unlent: BTreeSet<usize>,
+    /// What is lent for good beside that.
+    pub beside: BTreeMap<usize, Loan>,
+    pub proven: bool,
     /// Where tensors are moved out of what they are a part of, which keeps them.
     pub another_name: BTreeSet<usize>,
     /// Of those that borrow, which would live on if what they borrow was `Clone`.
@@ -124,12 +149,15 @@ impl Plan {
     }
 
     pub fn to_json(&self) -> Value {
-        let lends: Vec<[usize; 3]> = self.lends.iter().map(|(&n, loan)| [n, loan.to, loan.at]).collect();
+        let loan = |n: usize, loan: &Loan| [n, loan.to, loan.at, loan.changes.into()];
+        let lends: Vec<[usize; 4]> = self.lends.iter().map(|(n, l)| loan(*n, l)).collect();
+        let away = self.away.iter().flat_map(|(n, all)| all.iter().map(|l| loan(*n, l)));
+        let away: Vec<[usize; 4]> = away.collect();
         let forms: Vec<(usize, Option<usize>)> = self.forms.iter().map(|(n, form)| (*n, form.number())).collect();
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": lends, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "away": away, "views": self.views, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -152,7 +180,15 @@ impl Plan {
         };
         let number = |all: &Value, n: usize| Some(all.get(n)?.as_u64()? as usize);
         let form = |pair: &Value| Some((number(pair, 0)?, Form::numbered(number(pair, 1)?)?));
-        let loan = |all: &Value| Some((number(all, 0)?, Loan { to: number(all, 1)?, at: number(all, 2)? }));
+        let loan = |all: &Value| {
+            let changes = number(all, 3)? == 1;
+            Some((number(all, 0)?, Loan { to: number(all, 1)?, at: number(all, 2)?, changes }))
+        };
+        let mut away: BTreeMap<usize, Vec<Loan>> = BTreeMap::new();
+        for one in json.get("away")?.as_array()? {
+            let (n, loan) = loan(one)?;
+            away.entry(n).or_default().push(loan);
+        }
         let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
         fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
             json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
@@ -168,6 +204,12 @@ impl Plan {
             values: numbers("values")?,
             again: numbers("again")?,
             lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
+            away,
+            views: pairs("views")?,
+            unlent: BTreeSet::new(),
+            unproven: BTreeMap::new(),
+            beside: BTreeMap::new(),
+            proven: true,
             another_name: numbers("another_name")?,
             not_clone: numbers("not_clone")?,
             leaks: numbers("leaks")?,
@@ -230,7 +272,13 @@ mod tests {
     fn a_plan_comes_back_from_the_cache_and_no_code_with_it() {
         let names = |n: &str| BTreeSet::from([n.to_owned()]);
         let paths = |p: &str| BTreeMap::from([("::a::b::C".to_owned(), p.to_owned())]);
-        let good = Plan { mutated: names("r#type"), spent: names("x"), paths: paths("::a::C"), ..Plan::default() };
+        let good = Plan {
+            mutated: names("r#type"),
+            spent: names("x"),
+            paths: paths("::a::C"),
+            proven: true,
+            ..Plan::default()
+        };
         assert_eq!(Plan::from_json(&good.to_json()), Some(good.clone()));
         let evil = "x\"); evil(); (\"";
         for bad in [

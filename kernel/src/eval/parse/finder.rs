@@ -232,6 +232,7 @@ impl<'m> Finder<'m> {
         let at = bytes(text.span(), self.base).start;
         for name in scan::mentions(&text.to_string()) {
             let Some(variable) = self.variable(&name) else { continue };
+            self.out.variables[variable].comes_in_text(at);
             match &mut self.capture {
                 Some(captured) => drop(captured.insert(variable)),
                 None => self.happens(variable, at, What::Named),

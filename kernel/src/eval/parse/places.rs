@@ -37,6 +37,8 @@ pub struct Variable {
     pub deferred: Option<Deferred>,
     /// Where it is last changed, as far as that can be seen: assigned, or borrowed to be changed.
     pub changed: Option<usize>,
+    /// Where a format string names it first.
+    pub in_text: Option<usize>,
     /// Its `let` leaves its type open, and does nothing else.
     pub open: Option<Open>,
     /// It is collected, and what it is collected into is said behind its `let`: nothing that is `Copy`.
@@ -179,6 +181,10 @@ impl Mention {
 }
 
 impl Variable {
+    pub fn comes_in_text(&mut self, at: usize) {
+        self.in_text = Some(self.in_text.map_or(at, |other| other.min(at)));
+    }
+
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value) = Default::default();
         let (name, changed, deferred, open, collected, mentioned) = (name.to_owned(), None, None, None, false, false);
@@ -196,6 +202,7 @@ impl Variable {
             has_value,
             deferred,
             changed,
+            in_text: None,
             open,
             collected,
             mentioned,

@@ -131,7 +131,18 @@ impl Session {
         shared: &Shared,
         events: &mut dyn FnMut(Event),
     ) -> Result<Outcome, NotSaved> {
-        let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).collect();
+        // To read what is lent to be changed would end what borrows it.
+        let changes = |of: &str| {
+            let there = self.vars.iter().filter_map(|v| Some((&v.name, self.declared.get(&v.name)?)));
+            there
+                .filter(|(_, d)| d.views.get(of) == Some(&true))
+                .map(|(name, _)| format!("`{name}`"))
+                .collect::<Vec<_>>()
+        };
+        let lent = self.vars.iter().filter(|v| v.away).map(|v| (v.name.clone(), changes(&v.name)));
+        let lent: Vec<(String, Vec<String>)> = lent.filter(|(_, by)| !by.is_empty()).collect();
+        let here = self.vars.iter().map(|v| v.name.clone());
+        let names: Vec<String> = here.filter(|name| !lent.iter().any(|(of, _)| of == name)).collect();
         let decide = |names: &[String], mine: &BTreeSet<PathBuf>| {
             replace::decide(path, &names.iter().cloned().collect(), mine, forced_by, by_itself)
         };
@@ -154,6 +165,9 @@ impl Session {
         let mut refused = self.hidden_for((0, Kind::Hidden), &items, &text, shared, &mut pass)?;
         let told = self.ask_json(Question::CheckpointKept, "", shared)?;
         refused.extend(pairs(&told["refused"]));
+        let reason =
+            |by: &[String]| format!("{} borrows it to change it: mention it first, which ends that", by.join(", "));
+        refused.extend(lent.iter().map(|(of, by)| (of.clone(), reason(by))));
         let done = texts(&told["kept"]);
         let decided = match decide(&done, &self.autosave.mine) {
             Ok(decided) => decided,

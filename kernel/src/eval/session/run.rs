@@ -393,6 +393,9 @@ impl Session {
                 self.gone.insert(name.clone(), how.clone());
             }
         }
+        for (view, of) in &ready.leaves.ended {
+            self.gone.insert(view.clone(), format!("borrowed `{of}`, and ended when {by} used `{of}` again"));
+        }
         let none = format!("had no value when {by} ended, which declares it");
         self.gone.extend(unset.iter().map(|name| (name.clone(), none.clone())));
         self.gone.retain(|name, _| !there.contains(&**name));

@@ -17,7 +17,7 @@ impl Session {
                 false => format!("made by the cell that says its type: {}", open.text),
             };
             let (name, type_name, cell) = (name.clone(), "_".to_owned(), d.cell);
-            Some(Var { name, type_name, summary, cell, handle: false, lent: false })
+            Some(Var { name, type_name, summary, cell, handle: false, lent: false, away: false })
         });
         // Whoever used it last has stored it.
         let maker = |v: &Var| self.declared.get(&v.name).map_or(v.cell, |d| d.cell);

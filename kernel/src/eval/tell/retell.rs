@@ -13,7 +13,7 @@ use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::text::scan;
-use crate::eval::text::scan::Kind;
+use crate::eval::text::scan::{Kind, mentions};
 use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
@@ -297,6 +297,17 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     `.clone()`, `.to_owned()`, `.to_vec()`";
         return plain(&format!("what an earlier cell has made cannot keep what it borrows of `{lender}`"), help);
     }
+    if error.code == "E0597" && error.message.contains("`xlazy_frame`") {
+        let text: String = error.spans.iter().filter(|s| s.ours).map(|s| &source.text[s.start..s.end]).collect();
+        let words = mentions(&text);
+        let mut views = known.declared.iter().filter(|(name, d)| !d.views.is_empty() && words.contains(*name));
+        let (name, of) = views.next().and_then(|(name, d)| Some((name, d.views.keys().next()?)))?;
+        let help = format!("hand over `{of}` itself, or a value of its own: `.clone()`, `.to_owned()`, `.to_vec()`");
+        return plain(
+            &format!("`{name}` borrows `{of}`: what outlives the cell, a thread or a static, cannot have it"),
+            &help,
+        );
+    }
     let enclosing = |s: &Span| s.label.as_deref() == Some("enclosing closure") && tag(s).is_some();
     if error.code == "E0267" && error.spans.iter().any(enclosing) {
         let word = error.message.split('`').nth(1).unwrap_or("break");
@@ -317,6 +328,17 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     about: About::Words,
                     change: None,
                 });
+            }
+            Tag::Load(name) if error.message == "lifetime may not live long enough" => {
+                let Some((cell, of)) = known.declared.get(name).and_then(|d| Some((d.cell, d.views.keys().next()?)))
+                else {
+                    continue;
+                };
+                let help = format!("use `{name}` in cell {cell}, which makes it, or borrow `{of}` again here");
+                return plain(
+                    &format!("`{name}` could change what it borrows of `{of}`, and later cells look only"),
+                    &help,
+                );
             }
             Tag::Load(name) if leaves_open(error) => {
                 let open =

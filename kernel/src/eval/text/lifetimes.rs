@@ -57,6 +57,36 @@ pub(super) fn of_functions(type_name: &str) -> String {
     out
 }
 
+/// A stored value's type with that lifetime in place of the session's, outside of functions' types.
+pub fn with_lifetime(ty: &str, lifetime: &str) -> String {
+    let all = tokens(ty);
+    let text = |t: &Token| &ty[t.range.clone()];
+    let (mut out, mut from, mut i) = (String::new(), 0, 0);
+    while let Some(token) = all.get(i) {
+        let function = matches!(text(token), "fn" | "Fn" | "FnMut" | "FnOnce")
+            && all.get(i + 1).is_some_and(|t| t.kind == Kind::Open('('));
+        if function {
+            let end = close(&all, i + 1) + 1;
+            let result = matches!(all.get(end..end + 2), Some([a, b]) if a.kind == Kind::Punct('-') && b.kind == Kind::Punct('>'));
+            i = if result { end_of_result(&all, end + 2) } else { end };
+            continue;
+        }
+        match text(token) {
+            "&" if all.get(i + 1).is_none_or(|t| t.kind != Kind::Lifetime) => {
+                out += &format!("{}{lifetime} ", &ty[from..token.range.end]);
+                from = token.range.end;
+            }
+            "'_" | "'static" => {
+                out += &format!("{}{lifetime}", &ty[from..token.range.start]);
+                from = token.range.end;
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    out + &ty[from..]
+}
+
 /// Where a result that begins there has its end: before what the type around it goes on with.
 fn end_of_result(all: &[Token], from: usize) -> usize {
     let (mut depth, mut i) = (0_i32, from);
@@ -76,6 +106,19 @@ fn end_of_result(all: &[Token], from: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lifetime_is_written_where_a_value_has_one() {
+        for (ty, want) in [
+            ("::alloc::vec::Vec<&str>", "::alloc::vec::Vec<&'f str>"),
+            ("Map<&'static str, Chars<'_>>", "Map<&'f str, Chars<'f>>"),
+            ("&mut [&u8]", "&'f mut [&'f u8]"),
+            ("(Box<dyn Fn(&str) -> &'static u8>, &str)", "(Box<dyn Fn(&str) -> &'static u8>, &'f str)"),
+            ("[fn(&u8); 2]", "[fn(&u8); 2]"),
+        ] {
+            assert_eq!(with_lifetime(ty, "'f"), want);
+        }
+    }
 
     #[test]
     fn a_trait_object_lives_as_long_as_its_reference() {

@@ -1,7 +1,7 @@
 //! Texts of cells: tokens, nesting, names and types, and generated source that remembers the user's places.
 pub mod depth;
 pub mod hash;
-mod lifetimes;
+pub mod lifetimes;
 pub mod patterns;
 pub mod scan;
 pub mod source;

@@ -2,6 +2,7 @@
 //! It stands alone, so that Miri and sanitizers can run it (`tests/unbox.sh`).
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -29,6 +30,31 @@ pub fn fits<T: 'static>(value: &dyn Any) -> bool {
     value.is::<T>() || size_of::<T>() == size_of_val(value) && align_of::<T>() == align_of_val(value)
 }
 
+/// A value that is lent until somebody has it back; where nobody does, it stays for good.
+pub struct Away<T>(NonNull<T>);
+
+impl<T: 'static> Away<T> {
+    pub fn new(value: T) -> (Away<T>, &'static mut T) {
+        let lent = Box::leak(Box::new(value));
+        let raw = NonNull::from(&mut *lent);
+        // SAFETY: this is the only loan of the box until `back`, and what it is had back by is made of the same place.
+        (Away(raw), unsafe { &mut *raw.as_ptr() })
+    }
+
+    /// Looks at it, while all that borrows it does so, too, and for less long than until it is had back.
+    pub fn look<'f>(&self) -> &'f T {
+        // SAFETY: as said, which generated code sees to, as in `back`.
+        unsafe { &*self.0.as_ptr() }
+    }
+
+    /// Has it back. Generated code alone asks for it, when it has nothing any more that borrows the value: what does so is a variable
+    /// that cells have as a loan for the time of the cell, so that nothing else can have it.
+    pub fn back(self) -> T {
+        // SAFETY: the box is from `new`, once, and the loan is over.
+        unsafe { *Box::from_raw(self.0.as_ptr()) }
+    }
+}
+
 /// Values in boxes of their own, each lent to one place of the code that runs.
 #[derive(Default)]
 pub struct Boxes(RefCell<Vec<Option<NonNull<dyn Any>>>>);
@@ -38,6 +64,35 @@ pub struct Boxes(RefCell<Vec<Option<NonNull<dyn Any>>>>);
 pub struct Lender<'f> {
     boxes: &'f Boxes,
     exactly: PhantomData<Cell<&'f ()>>,
+}
+
+/// A loan of what is not changed, whose type may be had with a shorter lifetime. There is one of each, so that the value can be taken
+/// for it.
+pub struct LookedAt<'f, T>(&'f T);
+
+impl<'f, T> LookedAt<'f, T> {
+    pub fn new(lent: &'f mut T) -> LookedAt<'f, T> {
+        LookedAt(lent)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for LookedAt<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for LookedAt<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T> std::ops::Deref for LookedAt<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0
+    }
 }
 
 impl Boxes {
@@ -89,6 +144,28 @@ impl<'f> Lender<'f> {
         let boxed = self.taken(number, lent.cast());
         // SAFETY: it is the box that was lent as this type: nothing else has its number and its address.
         unsafe { *Box::from_raw(boxed.cast::<T>()) }
+    }
+
+    /// As [`Lender::take`], of what is looked at.
+    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'f, U>) -> T {
+        let boxed = self.taken(number, std::ptr::from_ref(looked.0).cast_mut().cast());
+        // SAFETY: it is the box that was lent, and nothing has a part of it: that would borrow what was handed in.
+        *unsafe { Box::from_raw(boxed) }.downcast().expect("it is lent as this type")
+    }
+
+    /// The reference or the box in a box that was lent as what that points to, for the loan.
+    pub fn take_through<T: ?Sized + 'static>(self, number: usize, lent: &'f mut T) -> Result<&'static mut T, Box<T>> {
+        let boxed = self.boxes.0.borrow_mut().get_mut(number).and_then(Option::take).expect("a value is taken once");
+        // SAFETY: nothing else has its number, and who hands the loan in has no other.
+        let value = unsafe { Box::from_raw(boxed.as_ptr()) };
+        let through = value.downcast::<&'static mut T>().map(|reference| *reference);
+        let through = through.map_err(|v| *v.downcast::<Box<T>>().expect("it is lent as what it points to"));
+        let points_to = match &through {
+            Ok(reference) => std::ptr::from_ref::<T>(reference),
+            Err(owned) => std::ptr::from_ref::<T>(owned),
+        };
+        assert!(std::ptr::addr_eq(lent, points_to), "another loan was handed in");
+        through
     }
 }
 

@@ -1,0 +1,69 @@
+//! Variables that are lent until a cell mentions them again: which can be, and when it is known that nothing has them for longer.
+use crate::eval::generate::held::Held;
+use crate::eval::generate::plan::{Loaded, Loan, Plan};
+use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::places::{Places, Variable};
+
+/// Whether a variable can be lent to those that a `let` declares, until it is mentioned again.
+pub(super) fn may_lend_for_a_time(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Plan) -> bool {
+    let places = &parsed.places;
+    let mut with = plan.clone();
+    with.framed.insert(n);
+    let held = Held::new(parsed, loaded, &with);
+    let looks = || held.loaded(&places.variables[n]).is_some_and(|l| held.looks(l));
+    let can = places.variables[n].closure.is_none() && (held.is_view(n) || held.can_hold(n) || looks());
+    can && !plan.proven && places.variables[loan.to].begins == Some(loan.at)
+}
+
+pub(super) fn lend_when_proven(owners: &[usize], loan: Loan, before: &Plan, plan: &mut Plan) {
+    for n in owners {
+        let loans = plan.unproven.entry(*n).or_default();
+        // Whoever changes it last has it alone; those that look have it together.
+        let alone = |a: &Loan, b: &Loan| a.at < b.at && (a.changes || b.changes) || a.to == b.to;
+        if !loans.iter().any(|other| alone(&loan, other) && loan.to != other.to) {
+            loans.retain(|other| !alone(other, &loan));
+            loans.push(loan);
+            loans.sort_by_key(|loan| loan.at);
+            // One `let` is lent to as a whole.
+            let changes = loans.iter().any(|l| l.at == loan.at && l.changes);
+            loans.iter_mut().filter(|l| l.at == loan.at).for_each(|l| l.changes = changes);
+        }
+    }
+    plan.beside.extend(before.lends.iter().filter(|(n, l)| l.to == loan.to && !owners.contains(n)));
+}
+
+/// What the `let` declares that begins there.
+fn declared_at(at: usize, places: &Places) -> Vec<usize> {
+    let by_it = |(n, v): (usize, &Variable)| (v.begins == Some(at) && v.declared.is_some()).then_some(n);
+    places.variables.iter().enumerate().filter_map(by_it).collect()
+}
+
+/// The cell is built, and would be without anything that lives on: so nothing in it has what is borrowed for longer. What borrows may be
+/// kept then, until what it borrows is mentioned again. False where there is none.
+pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    plan.proven = true;
+    let unproven = std::mem::take(&mut plan.unproven);
+    for (n, mut loans) in unproven {
+        let borrow = |loan: &Loan| {
+            declared_at(loan.at, places).into_iter().filter(|n| plan.borrows.contains(n)).collect::<Vec<usize>>()
+        };
+        let fixed = |n: &usize| places.variables[*n].fixed || places.variables[*n].closure.is_some();
+        loans.retain(|loan| borrow(loan).iter().all(fixed));
+        if loans.is_empty() {
+            continue;
+        }
+        let views = loans.iter().flat_map(|loan| borrow(loan).into_iter().map(|view| (view, loan.at)));
+        plan.views.extend(views.collect::<Vec<_>>());
+        let held = Held::new(parsed, loaded, plan);
+        if places.variables[n].declared.is_none() && !held.is_view(n) && !held.refers(&places.variables[n]) {
+            plan.framed.insert(n);
+        }
+        plan.away.insert(n, loans);
+    }
+    plan.borrows.retain(|n| !plan.views.contains_key(n));
+    let beside = std::mem::take(&mut plan.beside).into_iter().filter(|(n, _)| !plan.away.contains_key(n));
+    let beside: Vec<(usize, Loan)> = beside.collect();
+    plan.lends.extend(beside);
+    !plan.away.is_empty()
+}
