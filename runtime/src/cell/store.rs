@@ -201,21 +201,27 @@ pub(super) fn put_away(name: &str, away: Box<dyn Any>, type_name: &'static str) 
     insert(name, away, type_name, Kind::Away, "lent".to_owned());
 }
 
-/// Forgets what borrows a value to change it, and has the value back.
+/// Forgets what borrows a value until it is mentioned, and has the value back.
 pub(super) fn reclaim<T: 'static>(name: &str, views: &str) {
     forget(views);
-    STORE.with_borrow_mut(|s| {
-        let Some(slot) = s.get_mut(name).filter(|slot| slot.kind == Kind::Away) else { return };
+    let back = STORE.with_borrow_mut(|s| {
+        let Some(slot) = s.get_mut(name).filter(|slot| slot.kind == Kind::Away) else { return true };
         match slot.value.take().map(Box::<dyn Any>::downcast::<Away<T>>) {
             Some(Ok(away)) => {
                 slot.value = Some(Box::new(away.back()));
                 slot.kind = Kind::Value;
                 slot.summary.clear();
+                true
             }
-            Some(Err(other)) => slot.value = Some(other),
-            None => {}
+            other => {
+                slot.value = other.and_then(Result::err);
+                false
+            }
         }
     });
+    if !back {
+        changed(name, type_name::<T>());
+    }
 }
 
 /// A value that is lent to what looks at it, for a cell that does so, too, and lasts for `'f`.

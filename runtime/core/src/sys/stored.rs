@@ -337,6 +337,55 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lent_for_a_time_comes_back_as_it_was_changed() {
+        let (away, lent) = Away::new(vec![Counted::new(1)]);
+        lent.push(Counted::new(2));
+        let mut boxes = Boxes::default();
+        {
+            let lender = boxes.lender();
+            let (number, kept) = lender.lend(Box::new(lent));
+            kept.push(Counted::new(3));
+            let reference = lender.take_through::<Vec<Counted>>(number, kept).expect("a reference");
+            // What borrows is lent itself.
+            let (part, whole) = Away::new(reference);
+            whole[0] = Counted::new(4);
+            part.back().push(Counted::new(5));
+            let mut calls: Box<dyn FnMut(u32) -> u32> = {
+                let (mut sum, counted) = (0, Counted::new(6));
+                Box::new(move |n| {
+                    sum += n + *counted.0;
+                    sum
+                })
+            };
+            assert_eq!(calls(1), 7);
+            let (number, kept) = lender.lend(Box::new(calls));
+            assert_eq!(kept(1), 14);
+            let owned = lender.take_through::<dyn FnMut(u32) -> u32>(number, &mut **kept).err().expect("a box");
+            let (away, lent) = Away::new(owned);
+            assert_eq!((lent(1), away.back()(1)), (21, 28));
+        }
+        assert_eq!(away.back().iter().map(|c| *c.0).collect::<Vec<u32>>(), [4, 2, 3, 5]);
+        let (away, lent) = Away::new(Counted::new(7));
+        let (of, looked_at): (&u32, &Counted) = (&lent.0, away.look());
+        assert_eq!((*of, *looked_at.0), (7, 7));
+        drop(away.back());
+        assert_eq!(ALIVE.get(), 0);
+    }
+
+    #[test]
+    fn what_is_looked_at_is_taken_whole() {
+        let words = [String::from("a"), String::from("b")];
+        let mut boxes = Boxes::default();
+        let lender = boxes.lender();
+        let (number, lent) = lender.lend(Box::new(vec!["c"]));
+        let (looked_at, taken) = (LookedAt::new(lent), |at| lender.take_looked_at::<Vec<&'static str>, _>(number, at));
+        assert_eq!((format!("{looked_at:?}"), looked_at.len()), ("[\"c\"]".to_owned(), 1));
+        let mut shorter: Vec<&str> = taken(looked_at);
+        shorter.extend(words.iter().map(String::as_str));
+        assert_eq!(shorter.concat(), "cab");
+    }
+
+    #[test]
     fn other_sizes_and_alignments_do_not_fit() {
         assert!(!fits::<u32>(&1u64) && !fits::<[u8; 8]>(&1u64) && !fits::<first::Aligned>(&first::Small(1, 2, 3)));
         assert!(fits::<u64>(&1u64) && fits::<second::Small>(&first::Small(1, 2, 3)));
