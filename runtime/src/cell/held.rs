@@ -98,6 +98,9 @@ pub(super) enum Ended {
     Away(Box<dyn Any>, &'static str),
 }
 
+/// A place of the cell's code that is moved away where a variable is had back: nothing of what borrowed it can be used behind that.
+pub struct Until;
+
 /// What borrows another variable, as cells have it: for the time that they run.
 pub trait View: 'static {
     type For<'f>;
@@ -239,7 +242,7 @@ impl<'f> Holds<'f> {
     }
 
     /// Lends what borrows another one itself, on the same terms.
-    pub fn lend_view<T: ?Sized + 'static>(self, number: usize, view: &'f mut T) -> &'static mut T {
+    pub fn lend_view<T: ?Sized + 'static>(self, number: usize, view: &mut T) -> &'static mut T {
         let (boxed, _, name) = self.boxed(number);
         match self.boxes.take_through(boxed, view) {
             Ok(reference) => self.lent_for_a_time::<&'static mut T>(number, name, reference),
@@ -248,17 +251,23 @@ impl<'f> Holds<'f> {
     }
 
     /// As [`Holds::view`], for what only looks at what it borrows, of whatever type: generated code shortens that.
-    pub fn looked_at<T: 'static>(self, number: usize, name: &'static str, value: T) -> LookedAt<'f, T> {
+    pub fn looked_at<'a, T: 'static>(self, _: &'a Until, number: usize, name: &'static str, value: T) -> LookedAt<'a, T>
+    where
+        'f: 'a,
+    {
         LookedAt::new(self.value(number, name, value))
     }
 
-    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'f, U>) -> T {
+    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'_, U>) -> T {
         self.boxes.take_looked_at(self.boxed(number).0, looked)
     }
 
-    /// A variable that borrows another one which cells have back. The cell's code has it for as long as it runs, so that nothing else
-    /// gets it.
-    pub fn view<T: View>(self, number: usize, name: &'static str, value: T) -> T::For<'f> {
+    /// A variable that borrows another one which cells have back. The cell's code has it until that, or for as long as it runs, so that
+    /// nothing else gets it.
+    pub fn view<'a, T: View>(self, _: &'a Until, number: usize, name: &'static str, value: T) -> T::For<'a>
+    where
+        'f: 'a,
+    {
         T::shorten(self.value(number, name, value))
     }
 

@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 
 pub use super::at::at;
 pub use super::frame::Frame;
-pub use super::held::{Holds, Hole};
+pub use super::held::{Holds, Hole, Until, View};
 pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
 pub use super::show::{
     NoEvcxr, Show, ShowDebug, ShowDisplay, ShowFuture, ShowKnown, ShowLong, ShowModule, ShowOpaque, ShowPlain,
@@ -196,17 +196,17 @@ pub fn reclaim<T: 'static>(name: &str, views: &str) {
 #[derive(Clone, Copy)]
 pub struct Loan<'a>(std::marker::PhantomData<&'a mut ()>);
 
-pub fn loan<T>(_: &mut T) -> Loan<'_> {
+pub fn loan<'a, T: 'a>(_: T) -> Loan<'a> {
     Loan(std::marker::PhantomData)
 }
 
-/// What borrows it has it for as long.
-pub fn tied<'a, T: ?Sized>(_: Loan<'a>, view: &'static mut T) -> &'a mut T {
-    view
+/// What borrows it has it for as long. What rustc says of that is all that is wanted.
+pub fn tied<'a, V: View>(_: Loan<'a>, _: V) -> V::For<'a> {
+    unreachable!("a cell that is compiled and not run")
 }
 
-/// A variable that borrows another one ends here, where that is mentioned again.
-pub fn ended<T>(_: T) {}
+/// What borrows another variable ends here, where that is mentioned again.
+pub fn ended(_: Until) {}
 
 /// A variable's value in what a cell shows, chosen by autoref before [`GiveCopy`] and its like: another name of the same tensor.
 pub trait GiveHandle {

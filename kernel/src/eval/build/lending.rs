@@ -50,7 +50,14 @@ pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Pla
         };
         let fixed = |n: &usize| places.variables[*n].fixed || places.variables[*n].closure.is_some();
         loans.retain(|loan| borrow(loan).iter().all(fixed));
-        if loans.is_empty() {
+        // What the cell has back cannot go on being borrowed by what it had of it before.
+        let had_back = |l: &Loaded, view: &str| {
+            l.views.as_ref().is_some_and(|v| v.names.iter().any(|name| name == view))
+                && !Held::new(parsed, loaded, plan).is_reference(l)
+        };
+        let view = |l: &&Loaded| l.view && places.variables[n].declared.is_none() && l.name == places.variables[n].name;
+        let ends = loaded.iter().find(view).is_some_and(|v| loaded.iter().any(|l| had_back(l, &v.name)));
+        if loans.is_empty() || ends {
             continue;
         }
         let views = loans.iter().flat_map(|loan| borrow(loan).into_iter().map(|view| (view, loan.at)));

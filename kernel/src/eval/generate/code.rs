@@ -193,13 +193,11 @@ pub fn cell(
         if !tied.iter().any(|other| of(other, owner)) {
             out.generated(Tag::Load(owner.name.clone()), &load(owner));
         }
-        out.generated(
-            Tag::Load(owner.name.clone()),
-            &format!(" let xlazy_loan = xlazy_rt::loan(&mut {});", owner.name),
-        );
+        let mutable = if owner.views.as_ref().is_some_and(|v| v.change) { "mut " } else { "" };
+        let loan = format!(" let xlazy_loan = xlazy_rt::loan(&{mutable}{});", owner.name);
+        out.generated(Tag::Load(owner.name.clone()), &loan);
         for view in tied.iter().filter(|view| of(owner, view)) {
-            let again = format!("{} let {name} = xlazy_rt::tied(xlazy_loan, {name});", load(view), name = view.name);
-            out.generated(Tag::Load(view.name.clone()), &again);
+            out.generated(Tag::Load(view.name.clone()), &format!("{}{}", load(view), held.tied(view)));
         }
     }
     for (n, v) in framed.iter().filter(|(n, _)| held.back_at(*n).is_none()) {

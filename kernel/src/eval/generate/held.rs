@@ -85,6 +85,20 @@ impl<'a> Held<'a> {
         self.loaded.iter().filter(both).any(|l| !had_back(l))
     }
 
+    /// Ties a variable to what it borrows.
+    pub fn tied(&self, view: &Loaded) -> String {
+        let name = &view.name;
+        if !looks_only(view) {
+            return format!(" let {name} = xlazy_rt::tied(xlazy_loan, {name});");
+        }
+        let ty = |lifetime: &str| with_lifetime(&self.plan.written_type(view), lifetime);
+        let (lasting, short) = (ty("'static"), ty("'f"));
+        format!(
+            " let {name} = {{ fn xlazy_tied<'f>(_: xlazy_rt::Loan<'f>, view: {lasting}) -> {short} {{ view }} \
+             xlazy_tied(xlazy_loan, {name}) }};"
+        )
+    }
+
     /// Where a variable is had back that was lent to what the cell mentions before: in front of the statement that mentions it first.
     pub fn back_at(&self, number: usize) -> Option<usize> {
         let places = &self.parsed.places;
@@ -103,7 +117,7 @@ impl<'a> Held<'a> {
         let ends = |(n, v): (usize, &Variable)| {
             let name = &v.name;
             let here = l.views.iter().flat_map(|v| &v.names).any(|view| view == name) && self.loaded(v).is_some();
-            here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended({name});"))
+            here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended(xlazy_until_{n});"))
         };
         self.variables().filter_map(ends).collect()
     }
@@ -430,23 +444,24 @@ impl<'a> Held<'a> {
     pub fn hold(&self, n: usize) -> String {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
+        let until = format!(" let xlazy_until_{n} = xlazy_rt::Until;");
         if let Some(l) = self.loaded(v).filter(|l| looks_only(l)) {
-            let looked_at = format!("xlazy_f.looked_at({n}, \"{name}\", {name})");
+            let looked_at = format!("xlazy_f.looked_at(&xlazy_until_{n}, {n}, \"{name}\", {name})");
             if self.plan.away.contains_key(&n) {
-                return format!(" let {name} = {looked_at};");
+                return format!("{until} let {name} = {looked_at};");
             }
             let ty = |lifetime: &str| with_lifetime(&self.plan.written_type(l), lifetime);
             let (lasting, short) = (ty("'static"), ty("'f"));
             return format!(
-                " fn xlazy_looks_{n}<'f>(at: xlazy_rt::LookedAt<'f, {lasting}>) -> xlazy_rt::LookedAt<'f, {short}> {{ at }} \
-                 fn xlazy_taken_{n}<'f>(f: xlazy_rt::Holds<'f>, at: xlazy_rt::LookedAt<'f, {short}>) -> {short} \
+                "{until} fn xlazy_looks_{n}<'f>(at: xlazy_rt::LookedAt<'f, {lasting}>) -> xlazy_rt::LookedAt<'f, {short}> {{ at }} \
+                 fn xlazy_taken_{n}<'f>(f: xlazy_rt::Holds<'_>, at: xlazy_rt::LookedAt<'f, {short}>) -> {short} \
                  {{ f.take_looked_at::<{lasting}, _>({n}, at) }} \
                  let {name} = xlazy_looks_{n}({looked_at});"
             );
         }
         if self.is_view(n) {
             let mutable = if v.fixed { "" } else { "mut " };
-            return format!(" let {mutable}{name} = xlazy_f.view({n}, \"{name}\", {name});");
+            return format!("{until} let {mutable}{name} = xlazy_f.view(&xlazy_until_{n}, {n}, \"{name}\", {name});");
         }
         if !self.holds(n) {
             return format!(" xlazy_f.inside({n}, \"{name}\", {});", self.plan.borrows.contains(&n));

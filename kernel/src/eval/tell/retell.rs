@@ -13,7 +13,7 @@ use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::text::scan;
-use crate::eval::text::scan::{Kind, mentions};
+use crate::eval::text::scan::Kind;
 use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
@@ -297,11 +297,12 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     `.clone()`, `.to_owned()`, `.to_vec()`";
         return plain(&format!("what an earlier cell has made cannot keep what it borrows of `{lender}`"), help);
     }
-    if error.code == "E0597" && error.message.contains("`xlazy_frame`") {
-        let text: String = error.spans.iter().filter(|s| s.ours).map(|s| &source.text[s.start..s.end]).collect();
-        let words = mentions(&text);
-        let mut views = known.declared.iter().filter(|(name, d)| !d.views.is_empty() && words.contains(*name));
-        let (name, of) = views.next().and_then(|(name, d)| Some((name, d.views.keys().next()?)))?;
+    if error.code == "E0597" && error.message.contains("`xlazy_until_") {
+        let loaded = error.spans.iter().find_map(|s| match tag(s)? {
+            Tag::Load(name) => Some(name),
+            _ => None,
+        });
+        let (name, of) = loaded.and_then(|name| Some((name, known.declared.get(name)?.views.keys().next()?)))?;
         let help = format!("hand over `{of}` itself, or a value of its own: `.clone()`, `.to_owned()`, `.to_vec()`");
         return plain(
             &format!("`{name}` borrows `{of}`: what outlives the cell, a thread or a static, cannot have it"),

@@ -147,16 +147,16 @@ impl<'f> Lender<'f> {
     }
 
     /// As [`Lender::take`], of what is looked at.
-    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'f, U>) -> T {
+    pub fn take_looked_at<T: 'static, U>(self, number: usize, looked: LookedAt<'_, U>) -> T {
         let boxed = self.taken(number, std::ptr::from_ref(looked.0).cast_mut().cast());
         // SAFETY: it is the box that was lent, and nothing has a part of it: that would borrow what was handed in.
         *unsafe { Box::from_raw(boxed) }.downcast().expect("it is lent as this type")
     }
 
     /// The reference or the box in a box that was lent as what that points to, for the loan.
-    pub fn take_through<T: ?Sized + 'static>(self, number: usize, lent: &'f mut T) -> Result<&'static mut T, Box<T>> {
+    pub fn take_through<T: ?Sized + 'static>(self, number: usize, lent: &mut T) -> Result<&'static mut T, Box<T>> {
         let boxed = self.boxes.0.borrow_mut().get_mut(number).and_then(Option::take).expect("a value is taken once");
-        // SAFETY: nothing else has its number, and who hands the loan in has no other.
+        // SAFETY: nothing else has its number, and who hands the loan in names it no more.
         let value = unsafe { Box::from_raw(boxed.as_ptr()) };
         let through = value.downcast::<&'static mut T>().map(|reference| *reference);
         let through = through.map_err(|v| *v.downcast::<Box<T>>().expect("it is lent as what it points to"));
