@@ -32,7 +32,7 @@ enum Place {
     Unset,
     /// Lent for good, with the name of its type.
     Lent(Box<dyn Any>, &'static str),
-    /// Lent to be changed, as an [`Away`].
+    /// Lent until a cell mentions it, as an [`Away`].
     Away(Box<dyn Any>, &'static str),
 }
 
@@ -229,7 +229,7 @@ impl<'f> Holds<'f> {
         lent
     }
 
-    /// Lends the variable to what changes it, and lives on: whoever mentions the variable has it back, and what borrowed it ends.
+    /// Lends the variable to what lives on: whoever mentions the variable has it back, and what borrowed it ends.
     pub fn lend_mut<T: 'static>(self, number: usize, held: &'f mut T) -> &'static mut T {
         let (boxed, _, name) = self.boxed(number);
         self.lent_for_a_time(number, name, self.boxes.take(boxed, held))

@@ -187,12 +187,12 @@ pub fn looked_at<T: 'static>(name: &str) -> &'static T {
     store::lent_for_now(name)
 }
 
-/// Has a variable back that was lent to be changed: what borrows it is forgotten.
+/// Has a variable back that was lent for a time: what borrows it is forgotten.
 pub fn reclaim<T: 'static>(name: &str, views: &str) {
     store::reclaim::<T>(name, views);
 }
 
-/// How long a variable is lent to be changed.
+/// How long a variable is lent.
 #[derive(Clone, Copy)]
 pub struct Loan<'a>(std::marker::PhantomData<&'a mut ()>);
 

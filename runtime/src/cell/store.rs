@@ -195,7 +195,7 @@ pub(super) fn put_lent(name: &str, lent: Box<dyn Any>, type_name: &'static str) 
     insert(name, lent, type_name, Kind::Lent, String::new());
 }
 
-/// Stores what is lent to be changed.
+/// Stores what is lent until a cell mentions it.
 #[inline(never)]
 pub(super) fn put_away(name: &str, away: Box<dyn Any>, type_name: &'static str) {
     insert(name, away, type_name, Kind::Away, "lent".to_owned());

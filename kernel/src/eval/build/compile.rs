@@ -384,8 +384,7 @@ impl Compiler {
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
             let back = loaded.iter().filter(|v| !held.looks(v));
-            let views = |v: &Loaded| v.views.iter().flat_map(|v| &v.names).cloned().collect::<Vec<String>>();
-            let ended = back.flat_map(|v| views(v).into_iter().map(|view| (view, v.name.clone()))).collect();
+            let ended = back.flat_map(|v| v.lent_to().iter().map(|view| (view.clone(), v.name.clone()))).collect();
             let not_clone = plan.not_clone.iter().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let declares = declares(cell, &parsed, &plan, scope.declared);
@@ -513,10 +512,9 @@ impl Compiler {
 
 /// A cell mentions what was lent to be changed, and what borrows it, where nothing can be put between them.
 fn one_cell_has_both(loaded: &[Loaded]) -> Refused {
-    let of = |l: &Loaded| l.views.iter().flat_map(|v| &v.names).map(|view| format!("`{view}`")).collect::<Vec<_>>();
-    let lent = loaded.iter().map(|l| (&l.name, of(l))).find(|(_, views)| !views.is_empty());
-    let (of, views) = lent.expect("a cell is tied by one");
-    let views = views.join(", ");
+    let owner = loaded.iter().find(|l| !l.lent_to().is_empty()).expect("a cell is tied by one");
+    let of = &owner.name;
+    let views = owner.lent_to().iter().map(|view| format!("`{view}`")).collect::<Vec<_>>().join(", ");
     let what = format!("`{of}` is borrowed by {views}: mention `{of}` in a cell of its own, which ends that");
     sentence("CompileError", what).into()
 }

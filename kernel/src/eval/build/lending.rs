@@ -1,11 +1,11 @@
 //! Variables that are lent until a cell mentions them again: which can be, and when it is known that nothing has them for longer.
-use crate::eval::generate::held::Held;
+use crate::eval::generate::held::{Held, looks_only};
 use crate::eval::generate::plan::{Loaded, Loan, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Places, Variable};
 
 /// Whether a variable can be lent to those that a `let` declares, until it is mentioned again.
-pub(super) fn may_lend_for_a_time(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Plan) -> bool {
+fn may_lend(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Plan) -> bool {
     let places = &parsed.places;
     let mut with = plan.clone();
     with.framed.insert(n);
@@ -15,7 +15,51 @@ pub(super) fn may_lend_for_a_time(n: usize, loan: Loan, parsed: &Parsed, loaded:
     can && !plan.proven && places.variables[loan.to].begins == Some(loan.at)
 }
 
-pub(super) fn lend_when_proven(owners: &[usize], loan: Loan, before: &Plan, plan: &mut Plan) {
+/// A variable borrows what its `let` says that it changes, or else what it was lent in vain, since there is no copy of that.
+pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) {
+    let (places, held) = (&parsed.places, Held::new(parsed, loaded, before));
+    let v = &places.variables[borrower];
+    let Some((from, to)) = v.begins.zip(v.declared) else { return };
+    let within = |at: usize| (from..to).contains(&at);
+    let mentions = |n: usize| places.mentions_of(n).any(|m| within(m.range.start));
+    let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
+    let looks = |n: usize| mentioned(n).is_some_and(|l| held.looks(l) || looks_only(l));
+    let changes = |n: usize, v: &Variable| {
+        v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.view && !looks_only(l))
+    };
+    let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n);
+    let mut owners: Vec<usize> = held.variables().filter(|(n, v)| changes(*n, v)).map(|(n, _)| n).collect();
+    let loan = Loan { to: borrower, at: from, changes: !owners.is_empty() };
+    if owners.is_empty() {
+        owners = held.variables().map(|(n, _)| n).filter(|n| lent(*n)).collect();
+    }
+    if owners.iter().all(|n| may_lend(*n, loan, parsed, loaded, plan)) {
+        lend_when_proven(&owners, loan, before, plan);
+    }
+}
+
+/// What a variable is lent to changes it; false where that is no way to lend it.
+pub(super) fn lend_to_be_changed(
+    n: usize,
+    loan: Loan,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    before: &Plan,
+    plan: &mut Plan,
+) -> bool {
+    let changed = Loan { changes: true, ..loan };
+    if before.away.contains_key(&n) {
+        plan.away.insert(n, vec![changed]);
+        return true;
+    }
+    let may = may_lend(n, loan, parsed, loaded, plan);
+    if may {
+        lend_when_proven(&[n], changed, before, plan);
+    }
+    may
+}
+
+fn lend_when_proven(owners: &[usize], loan: Loan, before: &Plan, plan: &mut Plan) {
     for n in owners {
         let loans = plan.unproven.entry(*n).or_default();
         // Whoever changes it last has it alone; those that look have it together.
@@ -51,10 +95,7 @@ pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Pla
         let fixed = |n: &usize| places.variables[*n].fixed || places.variables[*n].closure.is_some();
         loans.retain(|loan| borrow(loan).iter().all(fixed));
         // What the cell has back cannot go on being borrowed by what it had of it before.
-        let had_back = |l: &Loaded, view: &str| {
-            l.views.as_ref().is_some_and(|v| v.names.iter().any(|name| name == view))
-                && !Held::new(parsed, loaded, plan).is_reference(l)
-        };
+        let had_back = |l: &Loaded, view: &str| l.is_lent_to(view) && !Held::new(parsed, loaded, plan).is_reference(l);
         let view = |l: &&Loaded| l.view && places.variables[n].declared.is_none() && l.name == places.variables[n].name;
         let ends = loaded.iter().find(view).is_some_and(|v| loaded.iter().any(|l| had_back(l, &v.name)));
         if loans.is_empty() || ends {
@@ -69,8 +110,7 @@ pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Pla
         plan.away.insert(n, loans);
     }
     plan.borrows.retain(|n| !plan.views.contains_key(n));
-    let beside = std::mem::take(&mut plan.beside).into_iter().filter(|(n, _)| !plan.away.contains_key(n));
-    let beside: Vec<(usize, Loan)> = beside.collect();
-    plan.lends.extend(beside);
+    let beside = std::mem::take(&mut plan.beside);
+    plan.lends.extend(beside.into_iter().filter(|(n, _)| !plan.away.contains_key(n)));
     !plan.away.is_empty()
 }

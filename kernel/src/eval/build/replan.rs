@@ -1,6 +1,6 @@
 //! What a plan learns from rustc's answer to a try.
-use super::lending::{lend_when_proven, may_lend_for_a_time};
-use crate::eval::generate::held::{Assigned, Held, looks_only};
+use super::lending::{lend_for_a_time, lend_to_be_changed};
+use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
@@ -8,7 +8,7 @@ use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
@@ -299,14 +299,9 @@ fn learn_of_held(
         && let Some((n, loan)) = all().filter_map(meant).find_map(|n| Some((n, *loan(n)?)))
         && !places.variables[n].fixed
         && !loan.changes
-        && (before.away.contains_key(&n) || may_lend_for_a_time(n, loan, parsed, loaded, plan))
+        && lend_to_be_changed(n, loan, parsed, loaded, before, plan)
     {
-        let loan = Loan { changes: true, ..loan };
-        if before.away.contains_key(&n) {
-            return plan.away.insert(n, vec![loan]).is_some();
-        }
-        lend_when_proven(&[n], loan, before, plan);
-        return ends_with_the_cell(loan.to, plan);
+        return before.away.contains_key(&n) || ends_with_the_cell(loan.to, plan);
     }
     // It may be that what is borrowed is another one.
     if matches!(&*error.code, "E0594" | "E0596")
@@ -443,30 +438,9 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     if lent > 0 {
         return true;
     }
-    // It borrows for a time: what its `let` says that it changes, or what it was lent in vain, since there is no copy of that.
-    let held = Held::new(parsed, loaded, before);
-    let mut for_a_time = |(from, to): (usize, usize)| {
-        let within = |at: usize| (from..to).contains(&at);
-        let mentions = |n: usize| places.mentions_of(n).any(|m| within(m.range.start));
-        let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
-        let looks = |n: usize| mentioned(n).is_some_and(|l| held.looks(l) || looks_only(l));
-        let changes = |n: usize, v: &Variable| {
-            v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.view && !looks_only(l))
-        };
-        let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n);
-        let mut owners: Vec<usize> = held.variables().filter(|(n, v)| changes(*n, v)).map(|(n, _)| n).collect();
-        let loan = Loan { to: borrower, at: from, changes: !owners.is_empty() };
-        if owners.is_empty() {
-            owners = held.variables().map(|(n, _)| n).filter(|n| lent(*n)).collect();
-        }
-        if owners.iter().all(|n| may_lend_for_a_time(*n, loan, parsed, loaded, plan)) {
-            lend_when_proven(&owners, loan, before, plan);
-        }
-    };
-    if let Some(own) = v.begins.zip(v.declared) {
-        for_a_time(own);
-    }
+    lend_for_a_time(borrower, parsed, loaded, before, plan);
     // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
+    let held = Held::new(parsed, loaded, before);
     let loaded = |n: &usize| held.loaded(&places.variables[*n]);
     let other = |n: &usize| loaded(n).is_some_and(|l| !l.written_type.starts_with("::xlazy::"));
     if before.lends.iter().any(|(n, loan)| loan.to == borrower && other(n)) {
@@ -507,14 +481,11 @@ fn lend(
 
 fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
     if let Some(at) = plan.views.get(&borrower).copied() {
-        let (ended, views) = std::mem::take(&mut plan.views).into_iter().partition(|(_, begins)| *begins == at);
-        plan.views = views;
-        plan.away.retain(|_, loans| {
-            loans.retain(|loan| loan.at != at);
-            !loans.is_empty()
-        });
-        let ended: BTreeMap<usize, usize> = ended;
-        plan.borrows.extend(ended.into_keys());
+        let ended: Vec<usize> = plan.views.iter().filter(|(_, begins)| **begins == at).map(|(n, _)| *n).collect();
+        plan.views.retain(|_, begins| *begins != at);
+        plan.away.values_mut().for_each(|loans| loans.retain(|loan| loan.at != at));
+        plan.away.retain(|_, loans| !loans.is_empty());
+        plan.borrows.extend(ended);
         return true;
     }
     plan.lends.retain(|_, loan| loan.to != borrower);

@@ -147,12 +147,13 @@ pub fn cell(
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
-    let mut tied: Vec<&Loaded> = loaded.iter().filter(|v| held.is_tied() && (v.view || v.views.is_some())).collect();
-    tied.sort_by_key(|v| std::cmp::Reverse(v.views.iter().flat_map(|views| &views.names).count()));
+    let lends = |v: &&Loaded| v.view || v.views.is_some();
+    let mut tied: Vec<&Loaded> = if held.is_tied() { loaded.iter().filter(lends).collect() } else { Vec::new() };
+    tied.sort_by_key(|v| std::cmp::Reverse(v.lent_to().len()));
     let is_tied = |v: &Loaded| tied.iter().any(|t| t.name == v.name);
     let framed: Vec<(usize, &Loaded)> = held
         .variables()
-        .filter_map(|(n, v)| Some((n, held.loaded(v).filter(|l| !is_tied(l) && (held.holds(n) || held.is_view(n)))?)))
+        .filter_map(|(n, v)| Some((n, held.loaded(v).filter(|l| !is_tied(l) && held.is_framed(n))?)))
         .collect();
     // What is held is moved out of its box.
     let moves = |name: &String| plan.moved.contains(name) && !framed.iter().any(|(_, v)| v.name == *name);
@@ -188,15 +189,14 @@ pub fn cell(
         out.plain("xlazy_rt::block_on(async {");
     }
     // What borrows another one is lent itself behind that.
-    let of = |owner: &Loaded, view: &Loaded| owner.views.iter().flat_map(|v| &v.names).any(|name| *name == view.name);
     for owner in tied.iter().filter(|v| v.views.is_some()) {
-        if !tied.iter().any(|other| of(other, owner)) {
+        if !tied.iter().any(|other| other.is_lent_to(&owner.name)) {
             out.generated(Tag::Load(owner.name.clone()), &load(owner));
         }
         let mutable = if owner.views.as_ref().is_some_and(|v| v.change) { "mut " } else { "" };
         let loan = format!(" let xlazy_loan = xlazy_rt::loan(&{mutable}{});", owner.name);
         out.generated(Tag::Load(owner.name.clone()), &loan);
-        for view in tied.iter().filter(|view| of(owner, view)) {
+        for view in tied.iter().filter(|view| owner.is_lent_to(&view.name)) {
             out.generated(Tag::Load(view.name.clone()), &format!("{}{}", load(view), held.tied(view)));
         }
     }
@@ -506,7 +506,7 @@ fn statement_edits(
     }
     // What was lent is had back where it is mentioned.
     let back = held.variables().filter_map(|(n, v)| {
-        let (l, at) = (held.loaded(v)?, held.back_at(n).filter(|_| held.holds(n) || held.is_view(n))?);
+        let (l, at) = (held.loaded(v)?, held.back_at(n).filter(|_| held.is_framed(n))?);
         let text = format!("{}{}{} ", held.ended(l), load(l, false, false, plan), held.hold(n));
         Some(Splice::insert(at, text).tagged(Tag::Load(l.name.clone())))
     });

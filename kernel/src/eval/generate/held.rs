@@ -69,6 +69,11 @@ impl<'a> Held<'a> {
                 || moves() && !self.copies(v))
     }
 
+    /// It has a box of its own, as a variable that is held, or that borrows another one.
+    pub fn is_framed(&self, number: usize) -> bool {
+        self.holds(number) || self.is_view(number)
+    }
+
     /// It borrows another variable until that is mentioned again: the cell has it as a loan for the time that it runs.
     pub fn is_view(&self, number: usize) -> bool {
         self.loaded(&self.parsed.places.variables[number]).is_some_and(|l| l.view)
@@ -77,12 +82,14 @@ impl<'a> Held<'a> {
     /// The cell mentions a variable that was lent to be changed, and what borrows it, and has no way to end the latter where the former
     /// is mentioned. Then it is compiled for what rustc says of them, and is not run.
     pub fn is_tied(&self) -> bool {
-        let is_there = |name: &String| self.loaded.iter().any(|l| l.name == *name);
-        let both =
-            |l: &&Loaded| l.views.as_ref().is_some_and(|v| v.names.iter().any(is_there)) && !self.is_reference(l);
-        let between = |n: usize| self.back_at(n).is_some() && (self.holds(n) || self.is_view(n));
+        let between = |n: usize| self.back_at(n).is_some() && self.is_framed(n);
         let had_back = |l: &Loaded| !self.plan.plain && self.parsed.places.earlier(&l.name).is_some_and(between);
-        self.loaded.iter().filter(both).any(|l| !had_back(l))
+        self.loaded.iter().filter(|l| self.ends_others(l)).any(|l| !had_back(l))
+    }
+
+    /// The cell mentions it, and what borrows it, which ends there.
+    fn ends_others(&self, l: &Loaded) -> bool {
+        self.loaded.iter().any(|view| l.is_lent_to(&view.name)) && !self.is_reference(l)
     }
 
     /// Ties a variable to what it borrows.
@@ -102,11 +109,7 @@ impl<'a> Held<'a> {
     /// Where a variable is had back that was lent to what the cell mentions before: in front of the statement that mentions it first.
     pub fn back_at(&self, number: usize) -> Option<usize> {
         let places = &self.parsed.places;
-        let l = self.loaded(&places.variables[number])?;
-        l.views.as_ref()?.names.iter().find(|name| self.loaded.iter().any(|l| l.name == **name))?;
-        if self.is_reference(l) {
-            return None;
-        }
+        self.loaded(&places.variables[number]).filter(|l| self.ends_others(l))?;
         let mentions = places.mentions_of(number).map(|m| m.range.start);
         let assigned = places.assignments.iter().filter(|a| a.variable == number).map(|a| a.whole.start);
         self.parsed.statement(mentions.chain(assigned).chain(places.variables[number].in_text).min()?)
@@ -116,7 +119,7 @@ impl<'a> Held<'a> {
     pub fn ended(&self, l: &Loaded) -> String {
         let ends = |(n, v): (usize, &Variable)| {
             let name = &v.name;
-            let here = l.views.iter().flat_map(|v| &v.names).any(|view| view == name) && self.loaded(v).is_some();
+            let here = l.is_lent_to(name) && self.loaded(v).is_some();
             here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended(xlazy_until_{n});"))
         };
         self.variables().filter_map(ends).collect()
@@ -227,7 +230,7 @@ impl<'a> Held<'a> {
 
     /// The last variable of that name that the cell declares is held.
     pub fn keeps(&self, name: &str) -> bool {
-        self.parsed.places.declared(name).is_some_and(|number| self.holds(number) || self.is_view(number))
+        self.parsed.places.declared(name).is_some_and(|number| self.holds(number))
     }
 
     /// It borrows: it ends with the cell.
@@ -259,7 +262,7 @@ impl<'a> Held<'a> {
     /// Whether there is anything to hold, or to note.
     pub fn any(&self) -> bool {
         let looks = |n: usize| self.loaded(&self.parsed.places.variables[n]).is_some_and(|l| self.looks(l));
-        let held = |n: usize| self.holds(n) || self.is_view(n) || looks(n);
+        let held = |n: usize| self.is_framed(n) || looks(n);
         self.variables().any(|(n, v)| v.declared.is_some() && self.visible(n, v) || held(n))
     }
 
@@ -522,7 +525,7 @@ fn whole(number: usize, v: &Variable) -> String {
     if v.fixed { format!("xlazy_held_{number}") } else { v.name.clone() }
 }
 
-/// A variable that borrows another one and that nothing is changed through, as nothing that the runtime has lifetimes for: cells look at it, or take it.
+/// A variable that borrows another one and is of a type that the runtime cannot shorten: later cells look at it, or take it.
 pub fn looks_only(l: &Loaded) -> bool {
     let ty = l.written_type.strip_prefix("::core::option::Option<").unwrap_or(&l.written_type);
     l.view && !ty.starts_with('&') && !ty.split('<').next().is_some_and(|path| path.ends_with("::Box"))

@@ -29,6 +29,17 @@ pub struct Loaded {
     pub open: Option<OpenLet>,
 }
 
+impl Loaded {
+    /// What borrows it until it is mentioned.
+    pub fn lent_to(&self) -> &[String] {
+        self.views.as_ref().map_or(&[], |views| &views.names)
+    }
+
+    pub fn is_lent_to(&self, name: &str) -> bool {
+        self.lent_to().iter().any(|view| view == name)
+    }
+}
+
 /// What borrows a variable that cells have back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
