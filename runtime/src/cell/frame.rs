@@ -38,8 +38,8 @@ impl Drop for Frame {
                 // What it shadows must not come back in its place.
                 Ended::Moved(type_name) => store::lose(name, type_name),
                 Ended::Borrowed => store::forget(name),
-                Ended::Lent(lent, type_name) => store::put_lent(name, lent, type_name),
-                Ended::Away(away, type_name) => store::put_away(name, away, type_name),
+                Ended::Lent(loaned) => store::put_lent(name, loaned),
+                Ended::Away(loaned) => store::put_away(name, loaned),
             }
         }
     }

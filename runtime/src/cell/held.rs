@@ -30,10 +30,21 @@ enum Place {
     Borrows,
     /// It is declared, and has no value yet.
     Unset,
-    /// Lent for good, with the name of its type.
-    Lent(Box<dyn Any>, &'static str),
+    /// Lent for good.
+    Lent(Loaned),
     /// Lent until a cell mentions it, as an [`Away`].
-    Away(Box<dyn Any>, &'static str),
+    Away(Loaned),
+}
+
+/// What can be looked at of what is stored.
+pub(super) type Look = fn(&dyn Any) -> Option<&dyn Any>;
+
+/// What is stored of a variable that is lent.
+pub(super) struct Loaned {
+    pub stored: Box<dyn Any>,
+    pub type_name: &'static str,
+    /// None where what borrows it may be changing it.
+    pub look: Option<Look>,
 }
 
 /// A variable that something borrows which lives on after its cell.
@@ -80,8 +91,8 @@ impl Held {
                 Place::Inside if done => return None,
                 Place::Inside | Place::Unset => Ended::Moved(""),
                 Place::Borrows => Ended::Borrowed,
-                Place::Lent(lent, type_name) => Ended::Lent(lent, type_name),
-                Place::Away(away, type_name) => Ended::Away(away, type_name),
+                Place::Lent(loaned) => Ended::Lent(loaned),
+                Place::Away(loaned) => Ended::Away(loaned),
             };
             Some((name, how))
         };
@@ -94,8 +105,8 @@ pub(super) enum Ended {
     /// It was moved away, or it was in the code of a cell that ended early. With its type's name, where that is known.
     Moved(&'static str),
     Borrowed,
-    Lent(Box<dyn Any>, &'static str),
-    Away(Box<dyn Any>, &'static str),
+    Lent(Loaned),
+    Away(Loaned),
 }
 
 /// A place of the cell's code that is moved away where a variable is had back: nothing of what borrowed it can be used behind that.
@@ -225,19 +236,29 @@ impl<'f> Holds<'f> {
     pub fn lend<T: Clone + 'static>(self, number: usize, held: &'f mut T) -> &'static T {
         let (boxed, _, name) = self.boxed(number);
         let lent: &'static T = Box::leak(Box::new(self.boxes.take(boxed, held)));
-        self.set(number, name, Place::Lent(Box::new(Lent(lent)), type_name::<T>()));
+        let look: Look = |stored| stored.downcast_ref::<Lent<T>>().map(|lent| lent.0 as &dyn Any);
+        let stored = Box::new(Lent(lent));
+        self.set(number, name, Place::Lent(Loaned { stored, type_name: type_name::<T>(), look: Some(look) }));
         lent
     }
 
     /// Lends the variable to what lives on: whoever mentions the variable has it back, and what borrowed it ends.
-    pub fn lend_mut<T: 'static>(self, number: usize, held: &'f mut T) -> &'static mut T {
+    pub(super) fn lend_mut<T: 'static>(self, number: usize, held: &'f mut T, changes: bool) -> &'static mut T {
         let (boxed, _, name) = self.boxed(number);
-        self.lent_for_a_time(number, name, self.boxes.take(boxed, held))
+        let look: Look = |stored| stored.downcast_ref::<Away<T>>().map(|away| away.look() as &dyn Any);
+        self.lent_for_a_time(number, name, self.boxes.take(boxed, held), (!changes).then_some(look))
     }
 
-    fn lent_for_a_time<T: 'static>(self, number: usize, name: &'static str, value: T) -> &'static mut T {
+    fn lent_for_a_time<T: 'static>(
+        self,
+        number: usize,
+        name: &'static str,
+        value: T,
+        look: Option<Look>,
+    ) -> &'static mut T {
         let (away, lent) = Away::new(value);
-        self.set(number, name, Place::Away(Box::new(away), type_name::<T>()));
+        let loaned = Loaned { stored: Box::new(away), type_name: type_name::<T>(), look };
+        self.set(number, name, Place::Away(loaned));
         lent
     }
 
@@ -245,8 +266,8 @@ impl<'f> Holds<'f> {
     pub fn lend_view<T: ?Sized + 'static>(self, number: usize, view: &mut T) -> &'static mut T {
         let (boxed, _, name) = self.boxed(number);
         match self.boxes.take_through(boxed, view) {
-            Ok(reference) => self.lent_for_a_time::<&'static mut T>(number, name, reference),
-            Err(owned) => self.lent_for_a_time::<Box<T>>(number, name, owned),
+            Ok(reference) => self.lent_for_a_time::<&'static mut T>(number, name, reference, None),
+            Err(owned) => self.lent_for_a_time::<Box<T>>(number, name, owned, None),
         }
     }
 

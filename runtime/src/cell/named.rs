@@ -135,6 +135,7 @@ pub fn all() -> Vec<Name> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::rt::{Frame, Holds};
     use crate::nn;
     use crate::nn::Module as _;
     use std::any::type_name;
@@ -169,5 +170,25 @@ mod tests {
         assert_eq!(unknown(), "[]");
         store::put("other", Box::new(nn::ReLU), type_name::<nn::ReLU>());
         assert_eq!((unknown().as_str(), unknown().as_str()), ("[\"other\"]", "[]"));
+    }
+
+    #[allow(clippy::needless_borrow)]
+    #[test]
+    fn what_is_lent_is_named_unless_it_may_be_changing() {
+        type Weights = Vec<Tensor>;
+        let lent = |name: &'static str, lend: for<'f> fn(Holds<'f>, &'f mut Weights)| {
+            let mut frame = Frame::new();
+            let holds = frame.holds();
+            lend(holds, holds.value(0, name, vec![crate::tensor(1.0), crate::tensor(2.0)]));
+        };
+        lent("for_good", |holds, weights| assert_eq!(holds.lend(0, weights).len(), 2));
+        lent("looked_at", |holds, weights| assert_eq!(holds.lend_mut(0, weights, false).len(), 2));
+        lent("changing", |holds, weights| holds.lend_mut(0, weights, true).truncate(1));
+        assert_eq!(unknown(), r#"["for_good","looked_at"]"#);
+        (&&&Named(&Weights::new())).learn();
+        let names: Vec<String> = all().into_iter().map(|n| n.name).collect();
+        assert_eq!(names, ["for_good.0", "for_good.1", "looked_at.0", "looked_at.1"]);
+        store::reclaim::<Weights>("changing", "");
+        assert!(all().iter().any(|n| n.name == "changing.0"));
     }
 }

@@ -142,7 +142,7 @@ impl<T: 'static> HoldValue<T> for Of<T> {
 /// be one to be had; and a tensor keeps its buffers no longer than it is used.
 pub trait LendTensor {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor;
-    fn lend_for_a_time<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f mut crate::Tensor {
+    fn lend_for_a_time<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut Tensor, _: bool) -> &'f mut Tensor {
         held
     }
 }
@@ -161,9 +161,9 @@ impl<T: Clone + 'static> LendValue<T> for &Of<T> {
 }
 pub trait LendSingle<T: 'static> {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'f T;
-    /// Until it is mentioned again.
-    fn lend_for_a_time<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static mut T {
-        holds.lend_mut(number, held)
+    /// Until it is mentioned again; to what changes it, or to what only looks.
+    fn lend_for_a_time<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, changes: bool) -> &'static mut T {
+        holds.lend_mut(number, held, changes)
     }
 }
 impl<T: 'static> LendSingle<T> for Of<T> {

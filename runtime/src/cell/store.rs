@@ -1,5 +1,5 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
-use super::held::{Holds, Lent};
+use super::held::{Holds, Lent, Loaned, Look};
 use super::show::without_groups;
 use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
@@ -106,15 +106,25 @@ fn short(value: &dyn std::fmt::Debug) -> String {
 /// The variables by name, the number of the cell that runs, and who waits for what.
 pub(super) type Store = (BTreeMap<String, Slot>, u64, super::handlers::Handlers);
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Kind {
     Value,
     /// A cell has a copy.
     Handle,
     /// The value is a [`Lent`] of that type.
-    Lent,
+    Lent(Option<Look>),
     /// It is an [`Away`] of that type.
-    Away,
+    Away(Option<Look>),
+}
+
+impl Kind {
+    /// The value as the notebook knows it; none while something may be changing it.
+    fn seen(self, stored: &dyn Any) -> Option<&dyn Any> {
+        match self {
+            Kind::Value | Kind::Handle => Some(stored),
+            Kind::Lent(look) | Kind::Away(look) => look?(stored),
+        }
+    }
 }
 
 pub(super) struct Slot {
@@ -191,21 +201,21 @@ fn has_functions(type_name: &str) -> bool {
 
 /// Stores a value that cells load a reference of.
 #[inline(never)]
-pub(super) fn put_lent(name: &str, lent: Box<dyn Any>, type_name: &'static str) {
-    insert(name, lent, type_name, Kind::Lent, String::new());
+pub(super) fn put_lent(name: &str, Loaned { stored, type_name, look }: Loaned) {
+    insert(name, stored, type_name, Kind::Lent(look), String::new());
 }
 
 /// Stores what is lent until a cell mentions it.
 #[inline(never)]
-pub(super) fn put_away(name: &str, away: Box<dyn Any>, type_name: &'static str) {
-    insert(name, away, type_name, Kind::Away, "lent".to_owned());
+pub(super) fn put_away(name: &str, Loaned { stored, type_name, look }: Loaned) {
+    insert(name, stored, type_name, Kind::Away(look), "lent".to_owned());
 }
 
 /// Forgets what borrows a value until it is mentioned, and has the value back.
 pub(super) fn reclaim<T: 'static>(name: &str, views: &str) {
     forget(views);
     let back = STORE.with_borrow_mut(|s| {
-        let Some(slot) = s.get_mut(name).filter(|slot| slot.kind == Kind::Away) else { return true };
+        let Some(slot) = s.get_mut(name).filter(|slot| matches!(slot.kind, Kind::Away(_))) else { return true };
         match slot.value.take().map(Box::<dyn Any>::downcast::<Away<T>>) {
             Some(Ok(away)) => {
                 slot.value = Some(Box::new(away.back()));
@@ -363,12 +373,12 @@ pub(crate) fn tensors() -> Vec<(String, u32)> {
     })
 }
 
-/// The variables that a cell may take, with their types.
+/// The variables that are no handles and can be looked at, with their types.
 pub(super) fn each_type(mut f: impl FnMut(&str, TypeId, &'static str)) {
     STORE.with_borrow(|s| {
-        for (name, slot) in s.iter().filter(|(_, slot)| slot.kind == Kind::Value) {
-            if let Some(value) = &slot.value {
-                f(name, (**value).type_id(), slot.type_name);
+        for (name, slot) in s.iter().filter(|(_, slot)| !matches!(slot.kind, Kind::Handle)) {
+            if let Some(value) = slot.value.as_deref().and_then(|stored| slot.kind.seen(stored)) {
+                f(name, value.type_id(), slot.type_name);
             }
         }
     })
@@ -383,10 +393,13 @@ pub(super) fn names_of_types<R>(of: impl Fn(TypeId) -> Option<R>) -> Vec<(String
 
 /// Looks at a variable's value, which is out of the store meanwhile.
 pub(super) fn with_value<R>(name: &str, f: impl FnOnce(&dyn Any) -> R) -> Option<R> {
-    let value = STORE.with_borrow_mut(|s| s.get_mut(name)?.value.take())?;
-    let found = f(&*value);
+    let (value, kind) = STORE.with_borrow_mut(|s| {
+        let slot = s.get_mut(name)?;
+        Some((slot.value.take()?, slot.kind))
+    })?;
+    let found = kind.seen(&*value).map(f);
     put_back(name, value);
-    Some(found)
+    found
 }
 
 pub(super) fn list() -> Vec<Var> {
@@ -396,9 +409,9 @@ pub(super) fn list() -> Vec<Var> {
             type_name: s.type_name.to_owned(),
             summary: s.summary.clone(),
             cell: s.cell,
-            handle: s.kind == Kind::Handle,
-            lent: s.kind == Kind::Lent,
-            away: s.kind == Kind::Away,
+            handle: matches!(s.kind, Kind::Handle),
+            lent: matches!(s.kind, Kind::Lent(_)),
+            away: matches!(s.kind, Kind::Away(_)),
         };
         s.iter().map(var).collect()
     })

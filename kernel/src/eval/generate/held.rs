@@ -192,7 +192,11 @@ impl<'a> Held<'a> {
             let name = &v.name;
             let lent = match self.is_view(n) {
                 true => format!("xlazy_f.lend_view({n}, {name})"),
-                false => format!("(&&&xlazy_rt::Of::value(&*{name})).lend_for_a_time(xlazy_f, {n}, {})", whole(n, v)),
+                false => format!(
+                    "(&&&xlazy_rt::Of::value(&*{name})).lend_for_a_time(xlazy_f, {n}, {}, {})",
+                    whole(n, v),
+                    loan.changes
+                ),
             };
             let lent = if loan.changes { lent } else { format!("&*{lent}") };
             let text = format!(" let {name} = {lent};");
