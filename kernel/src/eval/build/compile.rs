@@ -4,7 +4,7 @@ use super::again;
 use super::compiler::{Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
-use super::lending::keep_for_a_time;
+use super::lending::{is_needed_for_good, keep_for_a_time, may_be_counted};
 use super::locals::with_variables;
 use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
@@ -356,7 +356,9 @@ impl Compiler {
         };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let pending = again::without_value(&parsed.places);
-        let mut plan = Plan { moved, paths, closures, pending, functions, ..Plan::default() };
+        let counted = may_be_counted(&parsed, &loaded, &defs);
+        let untried = Plan { moved, paths, closures, pending, functions, counted, ..Plan::default() };
+        let mut plan = untried.clone();
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
             let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);
@@ -419,6 +421,10 @@ impl Compiler {
                     if !plan.unproven.is_empty()
                         && learns(&mut plan, |plan| keep_for_a_time(&parsed, &loaded, plan)) =>
                 {
+                    source = generate(&plan).0;
+                }
+                Compiled::Object(..) if is_needed_for_good(&plan) => {
+                    plan = Plan { counted: false, older: plan.older, ..untried.clone() };
                     source = generate(&plan).0;
                 }
                 Compiled::Object(object, alone, warned) => {

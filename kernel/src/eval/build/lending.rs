@@ -1,8 +1,24 @@
 //! Variables that are lent until a cell mentions them again: which can be, and when it is known that nothing has them for longer.
+use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::held::{Held, looks_only};
 use crate::eval::generate::plan::{Loaded, Loan, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Places, Variable};
+use crate::eval::text::scan;
+use std::collections::BTreeSet;
+
+/// Whether copies of what the cell has may be counted: by what it mentions, and what that is made of.
+pub(super) fn may_be_counted(parsed: &Parsed, loaded: &[Loaded], defs: &Definitions) -> bool {
+    let counts = |words: &BTreeSet<String>| ["Rc", "Arc"].iter().any(|name| words.contains(*name));
+    let types = loaded.iter().flat_map(|v| scan::mentions(&v.written_type));
+    let words: BTreeSet<String> = parsed.mentions.iter().cloned().chain(types).collect();
+    counts(&words) || defs.only(words).items().any(|(_, item)| counts(&item.mentions))
+}
+
+/// Whether something ends with the cell that would live on if what it borrows was lent for good, though copies of that are counted.
+pub(super) fn is_needed_for_good(plan: &Plan) -> bool {
+    plan.counted && plan.in_vain.iter().any(|n| plan.borrows.contains(n))
+}
 
 /// Whether a variable can be lent to those that a `let` declares, until it is mentioned again.
 fn may_lend(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Plan) -> bool {

@@ -443,8 +443,11 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     let held = Held::new(parsed, loaded, before);
     let loaded = |n: &usize| held.loaded(&places.variables[*n]);
     let other = |n: &usize| loaded(n).is_some_and(|l| !l.written_type.starts_with("::xlazy::"));
-    if before.lends.iter().any(|(n, loan)| loan.to == borrower && other(n)) {
-        plan.not_clone.insert(borrower);
+    for n in before.lends.iter().filter(|(_, loan)| loan.to == borrower).map(|(n, _)| n) {
+        plan.in_vain.insert(borrower);
+        if other(n) {
+            plan.not_clone.insert(borrower);
+        }
     }
     ends_with_the_cell(borrower, plan)
 }

@@ -117,9 +117,17 @@ impl<'a> Held<'a> {
 
     /// What ends where such a variable is had back.
     pub fn ended(&self, l: &Loaded) -> String {
+        // What borrows several ends where the first of them is had back: of those in one statement that is the last variable.
+        let first = |view: &String| {
+            let back = |(n, v): (usize, &Variable)| {
+                let of = self.loaded(v).filter(|of| of.is_lent_to(view))?;
+                Some((self.back_at(n)?, std::cmp::Reverse(n), of))
+            };
+            self.variables().filter_map(back).min_by_key(|(at, n, _)| (*at, *n)).is_some_and(|(.., of)| of == l)
+        };
         let ends = |(n, v): (usize, &Variable)| {
             let name = &v.name;
-            let here = l.is_lent_to(name) && self.loaded(v).is_some();
+            let here = l.is_lent_to(name) && self.loaded(v).is_some() && first(name);
             here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended(xlazy_until_{n});"))
         };
         self.variables().filter_map(ends).collect()
@@ -179,6 +187,7 @@ impl<'a> Held<'a> {
                     format!(" let {name} = xlazy_f.lend_closure({n}, {whole}, |{name}| {{{keep}}});")
                 }
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
+                false if self.plan.counted => format!(" let {name} = &*{whole};"),
                 false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
             };
             Splice::insert(at, text).tagged(Tag::Lend(n))

@@ -85,6 +85,8 @@ pub struct Plan {
     pub as_written: bool,
     /// Variables that are lent for good.
     pub lends: BTreeMap<usize, Loan>,
+    /// Copies would be counted (`Rc::strong_count`): what is borrowed is lent for a time, if that will do.
+    pub counted: bool,
     /// Variables that borrow others until those are mentioned again, and where the statements begin that declare them; and those that
     /// they borrow.
     pub views: BTreeMap<usize, usize>,
@@ -98,7 +100,8 @@ pub struct Plan {
     pub proven: bool,
     /// Where tensors are moved out of what they are a part of, which keeps them.
     pub another_name: BTreeSet<usize>,
-    /// Of those that borrow, which would live on if what they borrow was `Clone`.
+    /// Of those that borrow, to which something was lent in vain; and which would live on if what they borrow was `Clone`.
+    pub in_vain: BTreeSet<usize>,
     pub not_clone: BTreeSet<usize>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
     pub leaks: BTreeSet<usize>,
@@ -168,7 +171,7 @@ impl Plan {
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": lends, "away": away, "views": self.views, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "counted": self.counted, "away": away, "views": self.views, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -215,9 +218,11 @@ impl Plan {
             values: numbers("values")?,
             again: numbers("again")?,
             lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
+            counted: json.get("counted")?.as_bool()?,
             away,
             views: pairs("views")?,
             unlent: BTreeSet::new(),
+            in_vain: BTreeSet::new(),
             unproven: BTreeMap::new(),
             beside: BTreeMap::new(),
             proven: true,
