@@ -149,6 +149,14 @@ enum View {
     Many,
     /// `Option<&i64>`
     Maybe,
+    /// An iterator of `&i64` that is walked along.
+    Walks,
+    /// `Vec<&i64>` that is changed itself.
+    Grows,
+    /// An iterator of `&mut i64`.
+    Changes,
+    /// `Option<&mut i64>`
+    Part,
 }
 
 /// A vector, what has no `Clone`, and a map.
@@ -219,6 +227,32 @@ impl Borrowing {
                 format!("let {first} = {name}.first().copied();")
             }
             View::Many => format!("println!(\"{{}} {{:?}}\", {name}.len(), {name});"),
+            View::Walks if self.rng.bool() => {
+                let next = self.name();
+                self.live[owner].push((next.clone(), View::Maybe));
+                format!("let {next} = {name}.next();")
+            }
+            View::Walks => format!("println!(\"{{:?}}\", {name}.next());"),
+            View::Grows if self.rng.u8(..3) == 0 => {
+                let values = if owner == 2 { "map.values()".to_owned() } else { format!("{}iter()", OWNERS[owner]) };
+                format!("{name}.extend({values}.take({n}));")
+            }
+            View::Grows if self.rng.bool() => {
+                let last = self.name();
+                self.live[owner].push((last.clone(), View::Maybe));
+                format!("let {last} = {name}.pop();")
+            }
+            View::Grows => format!("{name}.reverse(); println!(\"{{:?}}\", {name});"),
+            View::Changes if self.rng.bool() => {
+                let next = self.name();
+                self.live[owner].push((next.clone(), View::Part));
+                format!("let {next} = {name}.next();")
+            }
+            View::Changes => format!("if let Some(x) = {name}.next() {{ *x += {n}; println!(\"{{x}}\"); }}"),
+            View::Part => {
+                self.live[owner].remove(at);
+                format!("if let Some(x) = {name} {{ *x += {n}; println!(\"{{x}}\"); }}")
+            }
         };
         self.parts.push(text);
     }
@@ -236,7 +270,9 @@ impl Borrowing {
     fn borrowed(&mut self, owner: usize) {
         let (name, n) = (self.name(), self.rng.usize(..3));
         let of = OWNERS[owner];
-        let (text, view) = match (owner, self.rng.u8(..5)) {
+        let (text, view) = match (owner, self.rng.u8(..6)) {
+            (2, 5) => (format!("let mut {name} = map.values_mut();"), View::Changes),
+            (_, 5) => (format!("let mut {name} = {of}iter_mut();"), View::Changes),
             (2, 0 | 1) => (format!("let {name} = map.entry({n}).or_default();"), View::Number),
             (2, 2) => (format!("let {name} = map.values_mut().max().unwrap();"), View::Number),
             (2, _) => (format!("let mut {name} = |x: i64| {{ map.insert(x, x); map.len() }};"), View::Adds),
@@ -257,10 +293,13 @@ impl Borrowing {
     }
 
     fn looked_at(&mut self, owner: usize) {
-        self.live[owner].retain(|(_, view)| matches!(view, View::Looks | View::Many | View::Maybe));
+        use View::{Grows, Looks, Many, Maybe, Walks};
+        self.live[owner].retain(|(_, view)| matches!(view, Looks | Many | Maybe | Walks | Grows));
         let (name, n, of) = (self.name(), self.rng.i64(1..6), OWNERS[owner]);
         let values = if owner == 2 { "map.values()".to_owned() } else { format!("{of}iter()") };
-        let (text, view) = match (owner, self.rng.u8(..4)) {
+        let (text, view) = match (owner, self.rng.u8(..6)) {
+            (_, 4) => (format!("let mut {name} = {values};"), View::Walks),
+            (_, 5) => (format!("let mut {name}: Vec<&i64> = {values}.collect();"), View::Grows),
             (1, 0) => (format!("let {name} = bag.first();"), View::Looks),
             (_, 0) => (format!("let {name} = {values}.max().unwrap();"), View::Looks),
             (_, 1) => (format!("let {name}: Vec<&i64> = {values}.filter(|x| **x > {n}).collect();"), View::Many),

@@ -7,7 +7,6 @@ use super::store;
 use crate::tensor::Tensor;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
-use std::ops::{Range, RangeInclusive};
 
 pub use super::at::at;
 pub use super::frame::Frame;
@@ -271,16 +270,16 @@ impl<R> Gives for fn() -> R {
     type Result = R;
 }
 
-/// A number as another type of number, which a later cell has found its variable to be of; and what is made of numbers.
+/// What is lent for good, with numbers of other types, which a later cell has found them to be of.
 #[track_caller]
-pub fn number<A: Number<B>, B>(value: &A) -> B {
-    value.number().unwrap_or_else(|why| panic!("{why}"))
+pub fn other_numbers<A, B>(value: &A, others: impl FnOnce(&A) -> Result<B, String>) -> B {
+    others(value).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The same of what was loaded: where it does not fit, it stays what it was.
+/// The same of what was loaded: where a number does not fit, it stays what it was.
 #[track_caller]
-pub fn loaded_number<A: Number<B> + 'static, B>(name: &str, value: A) -> B {
-    match value.number() {
+pub fn loaded_numbers<A: 'static, B>(name: &str, value: A, others: impl FnOnce(&A) -> Result<B, String>) -> B {
+    match others(&value) {
         Ok(number) => number,
         Err(why) => {
             store::put(name, Box::new(value), type_name::<A>());
@@ -289,6 +288,12 @@ pub fn loaded_number<A: Number<B> + 'static, B>(name: &str, value: A) -> B {
     }
 }
 
+/// Of a type that is known but for its numbers.
+pub fn as_like<T>(_: PhantomData<T>, value: T) -> T {
+    value
+}
+
+/// A number as another type of number.
 pub trait Number<B> {
     fn number(&self) -> Result<B, String>;
 }
@@ -308,54 +313,8 @@ impl Number<f32> for f64 {
         Ok(*self as f32)
     }
 }
-macro_rules! the_same {
-    ($($of:ty)*) => { $(
-        impl Number<$of> for $of {
-            fn number(&self) -> Result<$of, String> {
-                Ok(*self)
-            }
-        }
-    )* };
-}
-the_same!(i8 i16 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char &'static str);
-impl<A: Number<B>, B> Number<Vec<B>> for Vec<A> {
-    fn number(&self) -> Result<Vec<B>, String> {
-        self.iter().map(Number::number).collect()
+impl Number<f64> for f64 {
+    fn number(&self) -> Result<f64, String> {
+        Ok(*self)
     }
 }
-impl<A: Number<B>, B> Number<Option<B>> for Option<A> {
-    fn number(&self) -> Result<Option<B>, String> {
-        self.as_ref().map(Number::number).transpose()
-    }
-}
-impl<A: Number<B>, B> Number<Range<B>> for Range<A> {
-    fn number(&self) -> Result<Range<B>, String> {
-        Ok(self.start.number()?..self.end.number()?)
-    }
-}
-impl<A: Number<B>, B> Number<RangeInclusive<B>> for RangeInclusive<A> {
-    fn number(&self) -> Result<RangeInclusive<B>, String> {
-        Ok(self.start().number()?..=self.end().number()?)
-    }
-}
-impl<A: Number<B>, B, const N: usize> Number<[B; N]> for [A; N] {
-    fn number(&self) -> Result<[B; N], String> {
-        let all = self.iter().map(Number::number).collect::<Result<Vec<B>, String>>()?;
-        all.try_into().map_err(|_| String::new())
-    }
-}
-macro_rules! tuples {
-    ($($a:ident $b:ident $i:tt),*) => {
-        impl<$($a: Number<$b>, $b),*> Number<($($b,)*)> for ($($a,)*) {
-            fn number(&self) -> Result<($($b,)*), String> {
-                Ok(($(self.$i.number()?,)*))
-            }
-        }
-    };
-}
-tuples!(A1 B1 0);
-tuples!(A1 B1 0, A2 B2 1);
-tuples!(A1 B1 0, A2 B2 1, A3 B3 2);
-tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3);
-tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3, A5 B5 4);
-tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3, A5 B5 4, A6 B6 5);

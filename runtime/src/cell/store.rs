@@ -5,6 +5,7 @@ use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::pin::Pin;
 use xlazy_core::ir::{Payload, graph};
 use xlazy_core::sys::Away;
@@ -169,6 +170,10 @@ pub(super) fn put_iterator<T: Iterator + 'static>(name: &str, value: T) {
         return put(name, Box::new(value), type_name::<T>());
     }
     let boxed: Box<dyn Iterator<Item = T::Item>> = Box::new(value);
+    // What was seen of it and not taken is the first that the box gives.
+    if type_name::<T>().starts_with("core::iter::adapters::peekable::Peekable<") {
+        return put(name, Box::new(boxed.peekable()), type_name::<Peekable<Box<dyn Iterator<Item = T::Item>>>>());
+    }
     put(name, Box::new(boxed), type_name::<Box<dyn Iterator<Item = T::Item>>>());
 }
 

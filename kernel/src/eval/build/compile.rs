@@ -4,22 +4,22 @@ use super::again;
 use super::compiler::{Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
-use super::lending::{is_needed_for_good, keep_for_a_time, may_be_counted};
+use super::lending::{is_needed_for_good, keep_for_a_time, may_be_counted, one_cell_has_both};
 use super::locals::with_variables;
+use super::mentioned::{load_list, values_of};
 use super::nameless::{closures_of_functions, functions_handed_over};
-use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
+use super::otherwise::{about_types, declares, leave_open};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
 use super::shadows::shadowing;
 use super::untrained::left_out;
-use crate::engine::{Failure, sentence};
+use crate::engine::sentence;
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
 use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::generate::plan::Views;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
@@ -27,7 +27,7 @@ use crate::eval::tell::point::point_out;
 use crate::eval::tell::signatures::Ours;
 use crate::eval::text::depth::TooDeep;
 use crate::eval::text::source::{CellText, Provenance, Source, Tag};
-use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
+use crate::eval::text::types::{asks_for_types, surely_moves};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::{self, Compiled};
 use serde_json::Value;
@@ -36,7 +36,6 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use xlazy_mime::Var;
 
 /// A compiled cell. Nothing has changed yet; [`Compiler::commit`] puts its definitions in force.
 pub struct Ready {
@@ -73,6 +72,8 @@ pub struct Leaves {
     pub inside: BTreeSet<String>,
     /// Variables that it lends for good.
     pub lends: BTreeSet<String>,
+    /// Variables that borrow and may have been given more of what is borrowed.
+    pub grown: BTreeMap<String, BTreeMap<String, bool>>,
     /// Closures with the types of their arguments, `_` where none is to be said.
     pub closures: BTreeMap<String, Vec<String>>,
     /// How it declares variables, and those of earlier cells whose types it decides.
@@ -357,7 +358,11 @@ impl Compiler {
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let pending = again::without_value(&parsed.places);
         let counted = may_be_counted(&parsed, &loaded, &defs);
-        let untried = Plan { moved, paths, closures, pending, functions, counted, ..Plan::default() };
+        // What borrows and is had whole is held, and first of all it is proven that this may be.
+        let whole = loaded.iter().filter(|l| l.whole).filter_map(|l| parsed.places.earlier(&l.name));
+        let framed: BTreeSet<usize> = whole.collect();
+        let tied = !framed.is_empty();
+        let untried = Plan { moved, paths, closures, pending, functions, counted, framed, tied, ..Plan::default() };
         let mut plan = untried.clone();
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
@@ -389,8 +394,11 @@ impl Compiler {
             let ended = back.flat_map(|v| v.lent_to().iter().map(|view| (view.clone(), v.name.clone()))).collect();
             let not_clone = plan.not_clone.iter().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
-            let declares = declares(cell, &parsed, &plan, scope.declared);
-            let decided = |v: &&Loaded| plan.made(v).is_some() && !held.joined(&v.name);
+            let declares = declares(cell, &parsed, &plan, scope.declared, &loaded);
+            let whole = loaded.iter().filter(|l| l.whole);
+            let grown = whole.filter_map(|l| Some((l.name.clone(), held.in_play(parsed.places.earlier(&l.name)?))));
+            let grown = grown.collect();
+            let decided = |v: &&Loaded| plan.is_made_anew(v) && !held.joined(&v.name);
             let decides = loaded.iter().filter(decided).map(|v| v.name.clone()).collect();
             let links = to.clone();
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
@@ -398,7 +406,7 @@ impl Compiler {
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
             let closures = parsed.bindings.iter().filter_map(|b| Some((b.name.clone(), b.closure.clone()?))).collect();
-            let leaves = Leaves { moves, borrows, not_clone, ended, inside, lends, closures, declares, decides };
+            let leaves = Leaves { moves, borrows, not_clone, ended, inside, lends, grown, closures, declares, decides };
             Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
@@ -414,8 +422,12 @@ impl Compiler {
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
+                Compiled::Object(..) if plan.tied => {
+                    learns(&mut plan, |plan| keep_for_a_time(&parsed, &loaded, plan));
+                    source = generate(&plan).0;
+                }
                 Compiled::Object(..) if Held::new(&parsed, &loaded, &plan).is_tied() => {
-                    return Err(one_cell_has_both(&loaded));
+                    return Err(one_cell_has_both(&loaded).into());
                 }
                 Compiled::Object(..)
                     if !plan.unproven.is_empty()
@@ -448,10 +460,9 @@ impl Compiler {
                 }
                 // A number may be of another type than it was taken to be of.
                 Compiled::Errors(errors)
-                    if !plan.plain && plan.open.is_empty() && may_be_otherwise(&errors, &loaded) =>
+                    if self.takes_otherwise((&errors, &sent), &parsed, &loaded, &needs, &mut plan, &mut timing)? =>
                 {
                     as_taken = about_types(&errors).count();
-                    plan.open = otherwise(&loaded).map(|v| v.name.clone()).collect();
                     source = generate(&plan).0;
                 }
                 // A macro may take its arguments for something else than values.
@@ -470,12 +481,13 @@ impl Compiler {
                 }
                 // What is wrong is told of the cell as it is written.
                 Compiled::Errors(errors)
-                    if !plan.plain && (held(&plan) || !plan.open.is_empty()) && !are_about_names(&errors) =>
+                    if !plan.plain && (held(&plan) || plan.has_otherwise()) && !are_about_names(&errors) =>
                 {
                     plan.plain = true;
                     // Where fewer is wrong with other types, the cell is told of with those.
                     if about_types(&errors).count() >= as_taken {
                         plan.open.clear();
+                        plan.converted.clear();
                     }
                     source = generate(&plan).0;
                 }
@@ -516,80 +528,9 @@ impl Compiler {
     }
 }
 
-/// A cell mentions what was lent to be changed, and what borrows it, where nothing can be put between them.
-fn one_cell_has_both(loaded: &[Loaded]) -> Refused {
-    let owner = loaded.iter().find(|l| !l.lent_to().is_empty()).expect("a cell is tied by one");
-    let of = &owner.name;
-    let views = owner.lent_to().iter().map(|view| format!("`{view}`")).collect::<Vec<_>>().join(", ");
-    let what = format!("`{of}` is borrowed by {views}: mention `{of}` in a cell of its own, which ends that");
-    sentence("CompileError", what).into()
-}
-
 /// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.
 fn head(plan: &Plan, id: &str) -> Value {
     let mut head = plan.to_json();
     head["id"] = id.into();
     head
-}
-
-/// What a cell defines that has a value, and does not declare as a variable, too: in Rust that would hide it.
-fn values_of(parsed: &Parsed) -> BTreeSet<String> {
-    let names = parsed.items.iter().filter(|i| i.space.values && i.cfg.is_empty()).flat_map(|i| &i.names);
-    names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
-}
-
-/// What borrows a variable that cells have back.
-fn views(owner: &str, scope: &Scope) -> Views {
-    let changes = |v: &Var| scope.declared.get(&v.name).and_then(|d| d.views.get(owner)).copied();
-    let all = scope.vars.iter().filter_map(|v| Some((v.name.clone(), changes(v)?)));
-    let (names, changes): (Vec<String>, Vec<bool>) = all.unzip();
-    Views { names, change: changes.contains(&true) }
-}
-
-/// The variables that the cell mentions, with their types as this cell can write them.
-fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
-    let mut out = Vec::new();
-    // A pattern of a constant's or a unit struct's name would compare with it.
-    let own = values_of(parsed);
-    let item = |v: &Var| {
-        let may_be_a_constant = || v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
-        own.contains(&v.name) || !parsed.shadows.contains(&v.name) && may_be_a_constant()
-    };
-    let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
-    for var in scope.vars.iter().filter(wanted) {
-        let mut adopt = false;
-        let named = nameable(&var.type_name, &mut |crate_name, path| {
-            let (written, again) = defs.current_path(crate_name, path)?;
-            adopt |= again;
-            Some(written)
-        });
-        match named {
-            Named::Type(written_type) => {
-                let handle = var.handle && !adopt;
-                let declaration = scope.declared.get(&var.name);
-                let fixed = declaration.is_some_and(|d| d.fixed);
-                let open = declaration.and_then(|d| d.open.clone());
-                let (name, lent) = (var.name.clone(), var.lent);
-                let views = var.away.then(|| views(&name, scope));
-                let view = declaration.is_some_and(|d| !d.views.is_empty());
-                // A method or a field may have that name, which has nothing back and is no loan.
-                if (view || views.is_some()) && parsed.places.earlier(&name).is_none() {
-                    continue;
-                }
-                out.push(Loaded { name, written_type, adopt, handle, fixed, lent, views, view, open });
-            }
-            // Declared again here, or meant as something else: rustc will tell if it is missed.
-            Named::Refused(_) => {}
-        }
-    }
-    let mentioned = |name: &String| parsed.mentions.contains(name) && !parsed.rebound.contains(name);
-    for (name, declaration) in scope.declared {
-        let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
-        if let Some(open) = pending.filter(|_| !declaration.is_unset()) {
-            let (written_type, adopt, handle, lent, views, view) = Default::default();
-            let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
-            out.push(Loaded { name, written_type, adopt, handle, fixed, lent, views, view, open });
-        }
-    }
-    Ok(out)
 }

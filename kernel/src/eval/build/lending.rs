@@ -1,11 +1,14 @@
 //! Variables that are lent until a cell mentions them again: which can be, and when it is known that nothing has them for longer.
+use super::compiler::Scope;
+use crate::engine::{Failure, sentence};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::held::{Held, looks_only};
-use crate::eval::generate::plan::{Loaded, Loan, Plan};
+use crate::eval::generate::plan::{Form, Loaded, Loan, Plan, Views};
 use crate::eval::parse::parsed::Parsed;
-use crate::eval::parse::places::{Places, Variable};
+use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::text::scan;
 use std::collections::BTreeSet;
+use xlazy_mime::Var;
 
 /// Whether copies of what the cell has may be counted: by what it mentions, and what that is made of.
 pub(super) fn may_be_counted(parsed: &Parsed, loaded: &[Loaded], defs: &Definitions) -> bool {
@@ -23,7 +26,7 @@ pub(super) fn is_needed_for_good(plan: &Plan) -> bool {
 /// Whether a variable can be lent to those that a `let` declares, until it is mentioned again.
 fn may_lend(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Plan) -> bool {
     let places = &parsed.places;
-    let mut with = plan.clone();
+    let mut with = Plan { tied: false, ..plan.clone() };
     with.framed.insert(n);
     let held = Held::new(parsed, loaded, &with);
     let looks = || held.loaded(&places.variables[n]).is_some_and(|l| held.looks(l));
@@ -33,6 +36,8 @@ fn may_lend(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Pla
 
 /// A variable borrows what its `let` says that it changes, or else what it was lent in vain, since there is no copy of that.
 pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) {
+    // Of what is tied it is asked what it is otherwise.
+    let before = &Plan { tied: false, ..before.clone() };
     let (places, held) = (&parsed.places, Held::new(parsed, loaded, before));
     let v = &places.variables[borrower];
     let Some((from, to)) = v.begins.zip(v.declared) else { return };
@@ -41,7 +46,7 @@ pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded
     let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
     let looks = |n: usize| mentioned(n).is_some_and(|l| held.looks(l) || looks_only(l));
     let changes = |n: usize, v: &Variable| {
-        v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.view && !looks_only(l))
+        v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.is_view() && !looks_only(l))
     };
     let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n);
     let mut owners: Vec<usize> = held.variables().filter(|(n, v)| changes(*n, v)).map(|(n, _)| n).collect();
@@ -102,17 +107,16 @@ fn declared_at(at: usize, places: &Places) -> Vec<usize> {
 /// kept then, until what it borrows is mentioned again. False where there is none.
 pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
     let places = &parsed.places;
-    plan.proven = true;
+    (plan.proven, plan.tied) = (true, false);
     let unproven = std::mem::take(&mut plan.unproven);
-    for (n, mut loans) in unproven {
+    for (n, loans) in unproven {
         let borrow = |loan: &Loan| {
             declared_at(loan.at, places).into_iter().filter(|n| plan.borrows.contains(n)).collect::<Vec<usize>>()
         };
-        let fixed = |n: &usize| places.variables[*n].fixed || places.variables[*n].closure.is_some();
-        loans.retain(|loan| borrow(loan).iter().all(fixed));
         // What the cell has back cannot go on being borrowed by what it had of it before.
         let had_back = |l: &Loaded, view: &str| l.is_lent_to(view) && !Held::new(parsed, loaded, plan).is_reference(l);
-        let view = |l: &&Loaded| l.view && places.variables[n].declared.is_none() && l.name == places.variables[n].name;
+        let view =
+            |l: &&Loaded| l.is_view() && places.variables[n].declared.is_none() && l.name == places.variables[n].name;
         let ends = loaded.iter().find(view).is_some_and(|v| loaded.iter().any(|l| had_back(l, &v.name)));
         if loans.is_empty() || ends {
             continue;
@@ -125,8 +129,66 @@ pub(super) fn keep_for_a_time(parsed: &Parsed, loaded: &[Loaded], plan: &mut Pla
         }
         plan.away.insert(n, loans);
     }
+    // What it declares behind may have been made of what borrows.
+    if let Some(from) = plan.away.values().flatten().map(|loan| loan.at).min() {
+        let behind = |n: &usize| Some((*n, places.variables[*n].begins?));
+        let may = |(n, at): &(usize, usize)| *at > from && places.variables[*n].closure.is_none();
+        plan.views.extend(plan.borrows.iter().filter_map(behind).filter(may).collect::<Vec<_>>());
+    }
     plan.borrows.retain(|n| !plan.views.contains_key(n));
     let beside = std::mem::take(&mut plan.beside);
     plan.lends.extend(beside.into_iter().filter(|(n, _)| !plan.away.contains_key(n)));
     !plan.away.is_empty()
+}
+
+/// What borrows is moved where it is mentioned, if it is one that the cell has whole and does not mention again.
+pub(super) fn take_whole(mention: usize, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let m = &parsed.places.mentions[mention];
+    let held = Held::new(parsed, loaded, plan);
+    let whole = held.loaded(&parsed.places.variables[m.variable]).is_some_and(|l| l.whole);
+    whole && !m.again && !m.in_closure && !m.in_macro && plan.forms.insert(mention, Form::Take) != Some(Form::Take)
+}
+
+/// A variable was to live on and has less than that of what its `let` mentions: another one that borrows, which is moved there, or is
+/// lent to it where it is the cell's own.
+pub(super) fn made_of_a_whole(n: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let v = &places.variables[n];
+    let Some((from, to)) = v.begins.zip(v.declared) else { return false };
+    let within = |m: &Mention| (from..to).contains(&m.range.start) && m.variable != n;
+    let mentioned: Vec<usize> = (0..places.mentions.len()).filter(|i| within(&places.mentions[*i])).collect();
+    // It was moved in vain: what it is made of stays with what was moved.
+    let held = Held::new(parsed, loaded, before);
+    let whole = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| l.whole);
+    let in_vain = |i: &&usize| whole(places.mentions[**i].variable) && before.forms.get(*i) == Some(&Form::Take);
+    let in_vain: Vec<usize> = mentioned.iter().filter(in_vain).copied().collect();
+    if !in_vain.is_empty() {
+        plan.forms.retain(|i, _| !in_vain.contains(i));
+        return false;
+    }
+    if mentioned.iter().any(|i| take_whole(*i, parsed, loaded, plan)) {
+        return true;
+    }
+    let loan = Loan { to: n, at: from, changes: true };
+    let own = |of: &usize| before.views.contains_key(of) && !before.away.contains_key(of);
+    let lent: Vec<usize> = mentioned.into_iter().map(|i| places.mentions[i].variable).filter(own).collect();
+    plan.away.extend(lent.iter().map(|of| (*of, vec![loan])));
+    !lent.is_empty()
+}
+
+/// What borrows a variable that cells have back.
+pub(super) fn views(owner: &str, scope: &Scope) -> Views {
+    let changes = |v: &Var| scope.declared.get(&v.name).and_then(|d| d.views.get(owner)).copied();
+    let all = scope.vars.iter().filter_map(|v| Some((v.name.clone(), changes(v)?)));
+    let (names, changes): (Vec<String>, Vec<bool>) = all.unzip();
+    Views { names, change: changes.contains(&true) }
+}
+
+/// A cell mentions what was lent to be changed, and what borrows it, where nothing can be put between them.
+pub(super) fn one_cell_has_both(loaded: &[Loaded]) -> Failure {
+    let owner = loaded.iter().find(|l| !l.lent_to().is_empty()).expect("a cell is tied by one");
+    let of = &owner.name;
+    let views = owner.lent_to().iter().map(|view| format!("`{view}`")).collect::<Vec<_>>().join(", ");
+    let what = format!("`{of}` is borrowed by {views}: mention `{of}` in a cell of its own, which ends that");
+    sentence("CompileError", what)
 }

@@ -2,10 +2,11 @@
 use super::makers::only_makes;
 use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::generate::held::Held;
 use crate::eval::generate::plan::{Loaded, Plan};
 use crate::eval::parse::open::{Kind, Open};
 use crate::eval::parse::parsed::{Binding, Parsed, Use};
-use crate::eval::parse::places::{Places, Variable};
+use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::parse::syntax::one_line;
 use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
@@ -61,14 +62,26 @@ fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
 }
 
 /// What a variable borrows until it is mentioned again, with what that borrows itself, which may be there longer.
-fn borrowed_by(view: usize, places: &Places, plan: &Plan, earlier: &Declared) -> BTreeMap<String, bool> {
+fn borrowed_by(
+    view: usize,
+    places: &Places,
+    plan: &Plan,
+    earlier: &Declared,
+    loaded: &[Loaded],
+) -> BTreeMap<String, bool> {
+    let changing = |name: &String| loaded.iter().any(|l| l.name == *name && l.whole);
     let mut out = BTreeMap::new();
     let at = plan.views.get(&view);
     let loans = plan.away.iter().flat_map(|(n, loans)| loans.iter().map(move |loan| (n, loan)));
     for (n, loan) in loans.filter(|(n, loan)| Some(&loan.at) == at && **n != view) {
         let of = &places.variables[*n];
         out.extend(match of.declared {
-            Some(_) => borrowed_by(*n, places, plan, earlier),
+            Some(_) => borrowed_by(*n, places, plan, earlier, loaded),
+            // What is taken out of it was borrowed before.
+            None if changing(&of.name) => {
+                out.extend(earlier.get(&of.name).map(|d| d.views.clone()).unwrap_or_default());
+                continue;
+            }
             None => earlier.get(&of.name).map(|d| d.views.clone()).unwrap_or_default(),
         });
         out.insert(of.name.clone(), loan.changes);
@@ -77,8 +90,23 @@ fn borrowed_by(view: usize, places: &Places, plan: &Plan, earlier: &Declared) ->
 }
 
 /// How the cell declares its variables, and from now on those of earlier cells that its own are to be made with.
-pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &Declared) -> Declared {
-    let places = &parsed.places;
+pub(super) fn declares(
+    cell: &CellText,
+    parsed: &Parsed,
+    plan: &Plan,
+    earlier: &Declared,
+    loaded: &[Loaded],
+) -> Declared {
+    let (places, held) = (&parsed.places, Held::new(parsed, loaded, plan));
+    // Where something that borrows may be changed, anything that is borrowed may be in it, and in what is made of it.
+    let grows = |(n, at): (&usize, &usize)| {
+        let by_a_loan = plan.away.values().flatten().any(|loan| loan.at == *at);
+        let v = &places.variables[*n];
+        let within = |m: &Mention| m.variable != *n && (*at..v.declared.unwrap_or(*at)).contains(&m.range.start);
+        let of_another = || places.mentions.iter().any(|m| within(m) && plan.views.contains_key(&m.variable));
+        !by_a_loan || !v.fixed && v.closure.is_none() || of_another()
+    };
+    let mixed = loaded.iter().any(|l| l.whole) || plan.views.iter().any(grows);
     let declaration = |b: &Binding| {
         let number = places.declared(&b.name)?;
         let v = &places.variables[number];
@@ -103,8 +131,12 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &
                 untouched: !v.mentioned && !v.odd && !places.has_clones(open),
             }
         });
-        let views = borrowed_by(number, places, plan, earlier);
-        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, views, lost: None }))
+        let mut views = borrowed_by(number, places, plan, earlier, loaded);
+        if mixed && plan.views.contains_key(&number) {
+            views.extend(held.in_play(number));
+            views.remove(&b.name);
+        }
+        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, made_in: None, views, lost: None }))
     };
     let mut out: Declared = parsed.bindings.iter().filter_map(declaration).collect();
     let opens: Vec<OpenLet> = out.values().filter_map(|d| d.open.clone()).filter(|o| o.pending).collect();
@@ -118,11 +150,6 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &
     out
 }
 
-/// Whether another type of some variable could mend these errors.
-pub(super) fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool {
-    about_types(errors).next().is_some() && otherwise(loaded).next().is_some()
-}
-
 /// Those of the errors that say of which type something is.
 pub(super) fn about_types(errors: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
     errors.iter().filter(|e| matches!(&*e.code, "E0308" | "E0277" | "E0271" | "E0631" | "overflowing_literals"))
@@ -132,5 +159,6 @@ pub(super) fn about_types(errors: &[Diagnostic]) -> impl Iterator<Item = &Diagno
 pub(super) fn otherwise(loaded: &[Loaded]) -> impl Iterator<Item = &Loaded> {
     let untold = |v: &&Loaded| scan::mentions(&v.written_type).iter().any(|word| word == "i32" || word == "f64");
     let again = |v: &&Loaded| v.open.as_ref().is_some_and(|o| o.again(v.fixed) || o.like.is_some());
-    loaded.iter().filter(untold).filter(again)
+    // What is lent until it is mentioned is elsewhere.
+    loaded.iter().filter(|v| v.views.is_none()).filter(untold).filter(again)
 }

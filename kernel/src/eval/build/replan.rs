@@ -1,5 +1,5 @@
 //! What a plan learns from rustc's answer to a try.
-use super::lending::{lend_for_a_time, lend_to_be_changed};
+use super::lending::{lend_for_a_time, lend_to_be_changed, made_of_a_whole, take_whole};
 use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::open::Kind;
@@ -22,6 +22,9 @@ pub(super) fn replan(
     let before = plan.clone();
     plan.named.extend(errors.iter().filter_map(|error| by_the_notebooks_glob(error, source, parsed)));
     plan.functions.retain(|n| !errors.iter().any(|error| is_about_closures(error, *n, source, parsed)));
+    // What an earlier cell has lent is changed or moved in a copy, of which rustc says something else.
+    let copied = errors.iter().filter_map(|error| changed_though_lent(error, source, parsed, loaded, &before));
+    plan.copied.extend(copied);
     if *plan != before {
         return true;
     }
@@ -270,7 +273,7 @@ fn learn_of_held(
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         let v = &places.variables[n];
         if before.views.contains_key(&n) {
-            return ends_with_the_cell(n, plan);
+            return made_of_a_whole(n, parsed, loaded, before, plan) || ends_with_the_cell(n, plan);
         }
         if v.closure.is_some() && error.code == "E0525" {
             *plan.closures.entry(n).or_insert(0) += 1;
@@ -284,16 +287,17 @@ fn learn_of_held(
     if learned || lasting.is_some() {
         return learned;
     }
-    let variable = |tag: &Tag| match tag {
-        Tag::Mention(i) => Some(places.mentions[*i].variable),
-        Tag::Assignment(n) => Some(places.assignments[*n].variable),
-        Tag::Lend(n) => Some(*n),
-        Tag::Load(name) => places.earlier(name),
-        _ => None,
-    };
+    let variable = |tag: &Tag| variable_of(tag, places);
     let meant = |s: &Span| tags(s).and_then(|tag| variable(&tag));
-    let all = || error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans));
+    let all = || spans_of(error);
     let loan = |n: usize| before.lends.get(&n).or_else(|| before.away.get(&n)?.last());
+    // What borrows is taken apart, and not seen through.
+    if matches!(&*error.code, "E0521" | "E0594" | "E0596")
+        && let Some(i) = all().filter_map(tags).find_map(|t| if let Tag::Mention(i) = t { Some(i) } else { None })
+        && take_whole(i, parsed, loaded, plan)
+    {
+        return true;
+    }
     // What is lent is changed: then it is lent for that, and what borrows it lives on until it is mentioned again.
     if matches!(&*error.code, "E0594" | "E0596")
         && let Some((n, loan)) = all().filter_map(meant).find_map(|n| Some((n, *loan(n)?)))
@@ -315,12 +319,6 @@ fn learn_of_held(
     // What is lent is changed or moved behind: then what borrows it ends with the cell.
     if let Some(borrower) = all().filter_map(meant).find_map(|n| Some(loan(n)?.to)) {
         return ends_with_the_cell(borrower, plan);
-    }
-    let held = Held::new(parsed, loaded, plan);
-    if let Some(n) = all().filter_map(meant).find(|n| held.refers(&places.variables[*n]))
-        && matches!(&*error.code, "E0507" | "E0594" | "E0596")
-    {
-        return plan.copied.insert(places.variables[n].name.clone());
     }
     if error.code == "E0034"
         && let Some(Tag::Mention(i)) = main.and_then(tags)
@@ -358,6 +356,41 @@ fn learn_of_held(
         learned = true;
     }
     learned
+}
+
+fn spans_of(error: &Diagnostic) -> impl Iterator<Item = &Span> {
+    error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans))
+}
+
+/// The variable that generated code is about.
+fn variable_of(tag: &Tag, places: &Places) -> Option<usize> {
+    match tag {
+        Tag::Mention(i) => Some(places.mentions[*i].variable),
+        Tag::Assignment(n) => Some(places.assignments[*n].variable),
+        Tag::Lend(n) => Some(*n),
+        Tag::Load(name) => places.earlier(name),
+        _ => None,
+    }
+}
+
+/// A variable that the cell has as a reference, which it changes or moves.
+fn changed_though_lent(
+    error: &Diagnostic,
+    source: &Source,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    plan: &Plan,
+) -> Option<String> {
+    if !matches!(&*error.code, "E0507" | "E0594" | "E0596") {
+        return None;
+    }
+    let (places, held) = (&parsed.places, Held::new(parsed, loaded, plan));
+    let meant = |s: &Span| match source.provenance(s.start) {
+        Provenance::Generated(tag) if s.ours => variable_of(tag, places),
+        _ => None,
+    };
+    let changed = spans_of(error).filter_map(meant).find(|n| held.refers(&places.variables[*n]))?;
+    Some(places.variables[changed].name.clone())
 }
 
 /// A variable of an earlier cell that a statement borrows for what another one keeps, and where.

@@ -3,6 +3,7 @@ use super::declared::OpenLet;
 use super::definitions::Definitions;
 use super::held::{Held, along};
 use super::kept::{Along, kept};
+use super::numbers::{load_with_others, value_with_others};
 pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
@@ -147,7 +148,7 @@ pub fn cell(
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
-    let lends = |v: &&Loaded| v.view || v.views.is_some();
+    let lends = |v: &&Loaded| v.is_view() || v.views.is_some();
     let mut tied: Vec<&Loaded> = if held.is_tied() { loaded.iter().filter(lends).collect() } else { Vec::new() };
     tied.sort_by_key(|v| std::cmp::Reverse(v.lent_to().len()));
     let is_tied = |v: &Loaded| tied.iter().any(|t| t.name == v.name);
@@ -160,8 +161,7 @@ pub fn cell(
     let load = |v: &Loaded| match held.looks(v) {
         true => {
             let (name, ty) = (&v.name, plan.written_type(v));
-            let lent = parsed.places.earlier(name).is_some_and(|n| plan.away.contains_key(&n));
-            match lent {
+            match held.looks_for_longer(v) {
                 true => format!(" let {name} = xlazy_rt::looked_at::<{ty}>(\"{name}\");"),
                 false => format!(" let {name} = xlazy_rt::look::<{ty}>(xlazy_f, \"{name}\");"),
             }
@@ -188,16 +188,34 @@ pub fn cell(
     if plan.asynchronous {
         out.plain("xlazy_rt::block_on(async {");
     }
+    // What the cell does not mention is borrowed all the same.
+    let there = |of: &String| tied.iter().any(|owner| owner.name == *of);
+    let elsewhere: BTreeSet<&String> = tied.iter().flat_map(|v| v.of.keys()).filter(|of| !there(of)).collect();
+    let mut begun: BTreeSet<&String> = BTreeSet::new();
+    for of in elsewhere {
+        for (k, view) in tied.iter().filter(|view| view.of.contains_key(of)).enumerate() {
+            let loan = format!(" let mut {of} = (); let xlazy_loan = xlazy_rt::loan(&mut {of});");
+            out.generated(Tag::Load(view.name.clone()), if k == 0 { &loan } else { "" });
+            let first = begun.insert(&view.name).then(|| load(view));
+            out.generated(Tag::Load(view.name.clone()), &held.tied(view, first));
+        }
+    }
     // What borrows another one is lent itself behind that.
     for owner in tied.iter().filter(|v| v.views.is_some()) {
-        if !tied.iter().any(|other| other.is_lent_to(&owner.name)) {
+        if begun.insert(&owner.name) {
             out.generated(Tag::Load(owner.name.clone()), &load(owner));
         }
-        let mutable = if owner.views.as_ref().is_some_and(|v| v.change) { "mut " } else { "" };
-        let loan = format!(" let xlazy_loan = xlazy_rt::loan(&{mutable}{});", owner.name);
+        let changes = owner.views.as_ref().is_some_and(|v| v.change);
+        let by = match changes {
+            true if !owner.fixed => "&mut ",
+            true if owner.written_type.starts_with("&mut ") => "&mut *",
+            _ => "&",
+        };
+        let loan = format!(" let xlazy_loan = xlazy_rt::loan({by}{});", owner.name);
         out.generated(Tag::Load(owner.name.clone()), &loan);
         for view in tied.iter().filter(|view| owner.is_lent_to(&view.name)) {
-            out.generated(Tag::Load(view.name.clone()), &format!("{}{}", load(view), held.tied(view)));
+            let first = begun.insert(&view.name).then(|| load(view));
+            out.generated(Tag::Load(view.name.clone()), &held.tied(view, first));
         }
     }
     for (n, v) in framed.iter().filter(|(n, _)| held.back_at(*n).is_none()) {
@@ -273,7 +291,12 @@ pub fn cell(
 fn load(v: &Loaded, is_reference: bool, moves: bool, plan: &Plan) -> String {
     let (name, ty) = (&v.name, &plan.written_type(v));
     if let Some(made) = plan.made(v) {
-        return makes(v, made, ty);
+        return makes(v, made, ty, plan);
+    }
+    if plan.converted.contains(name)
+        && let Some(others) = load_with_others(v, ty)
+    {
+        return others;
     }
     if v.lent {
         let lent = format!("xlazy_rt::lent::<{ty}>(\"{name}\")");
@@ -297,7 +320,7 @@ fn load(v: &Loaded, is_reference: bool, moves: bool, plan: &Plan) -> String {
 }
 
 /// Declares a variable of an earlier cell whose type is decided here. What may have changed since, or was computed, has its value.
-fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
+fn makes(v: &Loaded, made: &OpenLet, ty: &str, plan: &Plan) -> String {
     let (name, text) = (&v.name, &made.text);
     let like = made.like.as_ref().filter(|_| !made.pending && !made.again(v.fixed));
     match like {
@@ -306,14 +329,11 @@ fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
         None if made.pending => format!(" {text}"),
         None => format!(" {}", made.alone(name)),
         Some(like) => {
-            let number = match v.lent {
-                true => format!("xlazy_rt::number(xlazy_rt::lent::<{ty}>(\"{name}\"))"),
-                false => format!(
-                    "xlazy_rt::loaded_number::<{ty}, _>(\"{name}\", (&&&xlazy_rt::Of::<{ty}>::TYPE).load(\"{name}\", false))"
-                ),
+            let Some(value) = value_with_others(v, ty) else {
+                return load(&Loaded { open: None, ..v.clone() }, false, false, plan);
             };
             let fixed = if v.fixed { format!(" let {name} = {name};") } else { String::new() };
-            format!(" let mut {name} = {like}; {name} = {number};{fixed}")
+            format!(" let mut {name} = {like}; {name} = {value};{fixed}")
         }
     }
 }

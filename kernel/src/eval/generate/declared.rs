@@ -14,6 +14,8 @@ pub struct Declaration {
     pub fixed: bool,
     /// Where a later cell may decide its type.
     pub open: Option<OpenLet>,
+    /// The source of the cell that has decided of what type it is.
+    pub made_in: Option<String>,
     /// Variables that it borrows until they are mentioned again, and whether it does so to change them.
     pub views: BTreeMap<String, bool>,
     /// The type of the value that was moved away or lost, as `type_name` has it.

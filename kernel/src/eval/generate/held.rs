@@ -5,7 +5,7 @@ use super::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::functions::Closure;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
-use crate::eval::text::lifetimes::with_lifetime;
+use crate::eval::text::lifetimes::{with_lifetime, with_loans};
 use crate::eval::text::source::{Splice, Tag};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,9 @@ impl<'a> Held<'a> {
 
     /// What is loaded for a variable of an earlier cell.
     pub fn loaded(&self, v: &Variable) -> Option<&'a Loaded> {
-        self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name && !self.joined(&v.name))
+        // What is tied stands in the code as it is written.
+        let tied = |l: &Loaded| self.plan.tied && (l.is_view() || l.views.is_some());
+        self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name && !self.joined(&v.name) && !tied(l))
     }
 
     /// An earlier cell has left its type open, and this one does so, too, of a clone of it: both wait.
@@ -76,12 +78,15 @@ impl<'a> Held<'a> {
 
     /// It borrows another variable until that is mentioned again: the cell has it as a loan for the time that it runs.
     pub fn is_view(&self, number: usize) -> bool {
-        self.loaded(&self.parsed.places.variables[number]).is_some_and(|l| l.view)
+        self.loaded(&self.parsed.places.variables[number]).is_some_and(|l| l.is_view() && !l.whole)
     }
 
     /// The cell mentions a variable that was lent to be changed, and what borrows it, and has no way to end the latter where the former
     /// is mentioned. Then it is compiled for what rustc says of them, and is not run.
     pub fn is_tied(&self) -> bool {
+        if self.plan.tied {
+            return true;
+        }
         let between = |n: usize| self.back_at(n).is_some() && self.is_framed(n);
         let had_back = |l: &Loaded| !self.plan.plain && self.parsed.places.earlier(&l.name).is_some_and(between);
         self.loaded.iter().filter(|l| self.ends_others(l)).any(|l| !had_back(l))
@@ -92,16 +97,24 @@ impl<'a> Held<'a> {
         self.loaded.iter().any(|view| l.is_lent_to(&view.name)) && !self.is_reference(l)
     }
 
-    /// Ties a variable to what it borrows.
-    pub fn tied(&self, view: &Loaded) -> String {
+    /// Ties a variable to what it borrows; `load` is what fetches it, where it is not tied yet. That it may be had so is for rustc to say:
+    /// what could be put into what it borrows stays of the type that it is.
+    pub fn tied(&self, view: &Loaded, load: Option<String>) -> String {
         let name = &view.name;
-        if !looks_only(view) {
-            return format!(" let {name} = xlazy_rt::tied(xlazy_loan, {name});");
+        let first = load.is_some();
+        let load = load.unwrap_or_default();
+        if first && !looks_only(view) && !view.whole {
+            return format!("{load} let {name} = xlazy_rt::tied(xlazy_loan, {name});");
         }
-        let ty = |lifetime: &str| with_lifetime(&self.plan.written_type(view), lifetime);
-        let (lasting, short) = (ty("'static"), ty("'f"));
+        let (mutable, ty) = (if view.fixed { "" } else { "mut " }, self.plan.written_type(view));
+        let short = match view.of.len() {
+            1 => with_loans(&ty, "'f"),
+            // What is borrowed may borrow itself.
+            _ => with_lifetime(&ty, "'f"),
+        };
+        let was = if first { with_lifetime(&ty, "'static") } else { short.clone() };
         format!(
-            " let {name} = {{ fn xlazy_tied<'f>(_: xlazy_rt::Loan<'f>, view: {lasting}) -> {short} {{ view }} \
+            "{load} let {mutable}{name} = {{ fn xlazy_tied<'f>(_: xlazy_rt::Loan<'f>, view: {was}) -> {short} {{ view }} \
              xlazy_tied(xlazy_loan, {name}) }};"
         )
     }
@@ -128,14 +141,15 @@ impl<'a> Held<'a> {
         let ends = |(n, v): (usize, &Variable)| {
             let name = &v.name;
             let here = l.is_lent_to(name) && self.loaded(v).is_some() && first(name);
-            here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true); xlazy_rt::ended(xlazy_until_{n});"))
+            let until = if self.is_view(n) { format!(" xlazy_rt::ended(xlazy_until_{n});") } else { String::new() };
+            here.then(|| format!(" xlazy_f.inside({n}, \"{name}\", true);{until}"))
         };
         self.variables().filter_map(ends).collect()
     }
 
     /// A copy of it may be moved in its place.
     pub fn copies(&self, v: &Variable) -> bool {
-        let handle = |l: &Loaded| l.handle && !is_copy(l) && self.plan.made(l).is_none();
+        let handle = |l: &Loaded| l.handle && !is_copy(l) && !self.plan.is_made_anew(l);
         v.changed.is_none() && self.loaded(v).is_some_and(handle)
     }
 
@@ -153,12 +167,42 @@ impl<'a> Held<'a> {
         };
         let looked_at = || places.earlier(&l.name).is_some_and(looks);
         let lent = l.lent || l.views.as_ref().is_some_and(|views| !views.change && !views.names.is_empty());
-        lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
+        let tied = self.plan.tied && l.views.is_some();
+        let own = self.plan.copied.contains(&l.name) || self.plan.converted.contains(&l.name);
+        let own = own || self.plan.plain || tied;
+        lent && !own && looked_at()
     }
 
     /// It is a reference for as long as the cell runs.
     pub fn looks(&self, l: &Loaded) -> bool {
         l.views.is_some() && self.is_reference(l)
+    }
+
+    /// What is borrowed of it may be put into what is there longer than the cell, or is declared for longer.
+    pub fn looks_for_longer(&self, l: &Loaded) -> bool {
+        let lent = || self.parsed.places.earlier(&l.name).is_some_and(|n| self.plan.away.contains_key(&n));
+        lent() || self.loaded.iter().any(|view| view.whole && l.is_lent_to(&view.name))
+    }
+
+    /// All that is borrowed, until it is mentioned, by what a variable may have come to hold: what stands in one statement with it, or with
+    /// what does so.
+    pub fn in_play(&self, number: usize) -> BTreeMap<String, bool> {
+        let (places, group) = (&self.parsed.places, self.parsed.beside(number));
+        let loaded = |n: &usize| self.loaded(&places.variables[*n]);
+        let mut all: BTreeMap<String, bool> = BTreeMap::new();
+        let mut add = |name: &String, changes: bool| *all.entry(name.clone()).or_default() |= changes;
+        for l in group.iter().filter_map(loaded) {
+            l.of.iter().for_each(|(of, changes)| add(of, *changes));
+            if l.views.is_some() && self.looks(l) {
+                add(&l.name, false);
+            }
+        }
+        let own = |n: &usize| loaded(n).is_none_or(|l| !l.is_view());
+        for n in group.iter().filter(|n| **n != number && own(n)) {
+            let changes = self.plan.away.get(n).map(|loans| loans.iter().any(|l| l.changes));
+            changes.into_iter().for_each(|changes| add(&places.variables[*n].name, changes));
+        }
+        all
     }
 
     /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
@@ -167,7 +211,7 @@ impl<'a> Held<'a> {
         if v.closure.is_some() && self.plan.closures.contains_key(&number) {
             return false;
         }
-        let own = |l: &Loaded| !self.is_reference(l) && !l.view && self.plan.made(l).is_none();
+        let own = |l: &Loaded| !self.is_reference(l) && !l.is_view() && !self.plan.is_made_anew(l);
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(own);
         let taken = |m: &Mention| m.range.start >= from && m.takes();
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from && !a.declares);
@@ -193,8 +237,8 @@ impl<'a> Held<'a> {
             Splice::insert(at, text).tagged(Tag::Lend(n))
         };
         // What others look at stays where it is.
-        let moves =
-            |n: usize| self.loaded(&self.parsed.places.variables[n]).is_none_or(|l| !self.looks(l) && !looks_only(l));
+        let stays = |l: &Loaded| self.looks(l) || looks_only(l) || l.whole;
+        let moves = |n: usize| !self.loaded(&self.parsed.places.variables[n]).is_some_and(stays);
         let away = |(&n, loans): (&usize, &Vec<Loan>)| {
             let loan = loans.first()?;
             let v = &self.parsed.places.variables[n];
@@ -492,7 +536,8 @@ impl<'a> Held<'a> {
             true => {
                 let whole = whole(n, v);
                 // What borrows to change is no less fixed for that.
-                let lent = if self.plan.views.contains_key(&n) { "&mut *" } else { "&*" };
+                let borrows = self.plan.views.contains_key(&n) || self.loaded(v).is_some_and(|l| l.whole);
+                let lent = if borrows { "&mut *" } else { "&*" };
                 format!(" let {whole} = {held}; let {name} = {lent}{whole};")
             }
             false => format!(" let mut {name} = {held};"),
@@ -541,7 +586,7 @@ fn whole(number: usize, v: &Variable) -> String {
 /// A variable that borrows another one and is of a type that the runtime cannot shorten: later cells look at it, or take it.
 pub fn looks_only(l: &Loaded) -> bool {
     let ty = l.written_type.strip_prefix("::core::option::Option<").unwrap_or(&l.written_type);
-    l.view && !ty.starts_with('&') && !ty.split('<').next().is_some_and(|path| path.ends_with("::Box"))
+    l.is_view() && !l.whole && !ty.starts_with('&') && !ty.split('<').next().is_some_and(|path| path.ends_with("::Box"))
 }
 
 fn is_copy(l: &Loaded) -> bool {

@@ -5,5 +5,6 @@ pub mod declared;
 pub mod definitions;
 pub mod held;
 mod kept;
+pub mod numbers;
 pub mod plan;
 pub mod reach;

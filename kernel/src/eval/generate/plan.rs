@@ -2,6 +2,7 @@
 use super::declared::OpenLet;
 use crate::eval::parse::checks::FnValue;
 use crate::eval::parse::places::Places;
+use crate::eval::text::lifetimes::objects;
 use crate::eval::text::source::Splice;
 use crate::eval::text::types::with_paths;
 use crate::eval::text::untrusted::{data_type, identifier};
@@ -23,13 +24,60 @@ pub struct Loaded {
     pub lent: bool,
     /// What borrows it, for as long as no cell mentions it.
     pub views: Option<Views>,
-    /// It borrows another one so itself.
-    pub view: bool,
+    /// What it borrows so itself, and whether to change that.
+    pub of: BTreeMap<String, bool>,
+    /// It does, and the cell has it as any variable.
+    pub whole: bool,
     /// Its type may be decided here.
     pub open: Option<OpenLet>,
+    /// The source of the cell that has decided it.
+    pub made_in: Option<String>,
 }
 
+/// As types are written.
+const BOX: &str = "::std::boxed::Box<";
+
 impl Loaded {
+    /// It borrows another one until that is mentioned.
+    pub fn is_view(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// Its type but for the loan that it is itself, and for what functions borrow while they run.
+    fn lent_type(&self) -> String {
+        let ty = self.written_type.replace("&'_ mut ", "&'_ ").replace("&'_ (dyn ", "(").replace("&'_ dyn ", "");
+        let ty = ty.replace("&'_ ", "").replace(" + '_", "");
+        let ty = ty.strip_prefix("::core::option::Option<").unwrap_or(&ty);
+        ty.strip_prefix("&mut ").or(ty.strip_prefix('&')).unwrap_or(ty).to_owned()
+    }
+
+    /// It does, and cells may change it or take it apart, or what it refers to borrows itself, or something borrows it.
+    fn needs_proof(&self) -> bool {
+        let refers = || self.written_type.starts_with('&') && self.lent_type().contains(['&', '\'']);
+        let part_or_box = ["::core::option::Option<", BOX].iter().any(|path| self.written_type.starts_with(path));
+        self.views.is_some() || !self.fixed || part_or_box || refers()
+    }
+
+    /// It does, and is of a type that would give what it borrows to whoever calls it, for good: what functions take and give, and what
+    /// traits say of an object, have lifetimes that nothing can shorten.
+    pub fn gives_away(&self) -> bool {
+        let lent = self.lent_type();
+        let has_lifetimes = |ty: &str| ty.contains(['&', '\'']) || ty.contains("dyn ");
+        let by_an_object = || objects(&lent).into_iter().any(|at| has_lifetimes(&lent[at.start + "dyn".len()..at.end]));
+        self.is_view() && (by_an_object() || lent.contains("fn(") && has_lifetimes(&lent))
+    }
+
+    /// What borrows and needs a proof is had as any variable is, once it is proven that what it borrows stays with it; and with it all
+    /// else that borrows, which may be put into it. Closures have no type that could be written.
+    pub fn are_whole(all: &mut [Loaded]) {
+        let named = |l: &Loaded| {
+            let part = l.written_type.strip_prefix("::core::option::Option<").unwrap_or(&l.written_type);
+            l.is_view() && !part.strip_prefix(BOX).is_some_and(|of| of.starts_with("dyn "))
+        };
+        let any = all.iter().any(|l| named(l) && l.needs_proof());
+        all.iter_mut().for_each(|l| l.whole = any && named(l));
+    }
+
     /// What borrows it until it is mentioned.
     pub fn lent_to(&self) -> &[String] {
         self.views.as_ref().map_or(&[], |views| &views.names)
@@ -81,6 +129,8 @@ pub struct Plan {
     pub pending: BTreeSet<usize>,
     /// Variables of earlier cells whose type is decided here, by another than was taken for want of any.
     pub open: BTreeSet<String>,
+    /// Variables whose numbers are others here than the earlier cell has made them, where nothing says their type.
+    pub converted: BTreeSet<String>,
     /// What is mentioned in macros that nobody has taken apart stays as it is written.
     pub as_written: bool,
     /// Variables that are lent for good.
@@ -98,6 +148,8 @@ pub struct Plan {
     /// What is lent for good beside that.
     pub beside: BTreeMap<usize, Loan>,
     pub proven: bool,
+    /// What borrows, and what it borrows, are what they would be in one function: that it compiles so is what is asked.
+    pub tied: bool,
     /// Where tensors are moved out of what they are a part of, which keeps them.
     pub another_name: BTreeSet<usize>,
     /// Of those that borrow, to which something was lent in vain; and which would live on if what they borrow was `Clone`.
@@ -162,6 +214,16 @@ impl Plan {
         v.open.as_ref().filter(|o| o.pending || self.open.contains(&v.name))
     }
 
+    /// Some variable is of another type than it was.
+    pub fn has_otherwise(&self) -> bool {
+        !self.open.is_empty() || !self.converted.is_empty()
+    }
+
+    /// It is made once more here, or had as of another type.
+    pub fn is_made_anew(&self, v: &Loaded) -> bool {
+        self.made(v).is_some() || self.converted.contains(&v.name)
+    }
+
     pub fn to_json(&self) -> Value {
         let loan = |n: usize, loan: &Loan| [n, loan.to, loan.at, loan.changes.into()];
         let lends: Vec<[usize; 4]> = self.lends.iter().map(|(n, l)| loan(*n, l)).collect();
@@ -171,7 +233,7 @@ impl Plan {
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": lends, "counted": self.counted, "away": away, "views": self.views, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": lends, "counted": self.counted, "converted": self.converted, "away": away, "views": self.views, "another_name": self.another_name, "not_clone": self.not_clone, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -218,11 +280,13 @@ impl Plan {
             values: numbers("values")?,
             again: numbers("again")?,
             lends: json.get("lends")?.as_array()?.iter().map(loan).collect::<Option<_>>()?,
+            converted: names("converted")?,
             counted: json.get("counted")?.as_bool()?,
             away,
             views: pairs("views")?,
             unlent: BTreeSet::new(),
             in_vain: BTreeSet::new(),
+            tied: false,
             unproven: BTreeMap::new(),
             beside: BTreeMap::new(),
             proven: true,

@@ -127,6 +127,27 @@ impl Parsed {
         self.statements.iter().rev().find(|from| **from <= at).copied()
     }
 
+    /// The variables that stand in one statement with this one, or with one that does so; it is among them.
+    pub fn beside(&self, number: usize) -> BTreeSet<usize> {
+        let places = &self.places;
+        // A macro that nobody has taken apart may put anything anywhere.
+        if places.variables.iter().any(|v| v.odd) {
+            return (0..places.variables.len()).collect();
+        }
+        let mentioned = places.mentions.iter().map(|m| (m.variable, m.range.start));
+        let assigned = places.assignments.iter().map(|a| (a.variable, a.whole.start));
+        let declared = places.variables.iter().enumerate().filter_map(|(n, v)| Some((n, v.begins?)));
+        let there: Vec<(usize, Option<usize>)> =
+            mentioned.chain(assigned).chain(declared).map(|(n, at)| (n, self.statement(at))).collect();
+        let (mut found, mut open) = (BTreeSet::from([number]), vec![number]);
+        while let Some(next) = open.pop() {
+            let statements: BTreeSet<_> = there.iter().filter(|(n, _)| *n == next).map(|(_, at)| *at).collect();
+            let beside = there.iter().filter(|(_, at)| statements.contains(at)).map(|(n, _)| *n);
+            open.extend(beside.filter(|n| found.insert(*n)).collect::<Vec<_>>());
+        }
+        found
+    }
+
     /// Macros that the cell's statements have before them: those that are written out, or made by a call.
     pub fn macros_at_hand(&self, cell: &Arc<CellText>) -> impl Iterator<Item = &Macro> {
         let made = |m: &Macro| self.calls.iter().any(|c| c.text.contains(&m.text));

@@ -202,7 +202,14 @@ impl Session {
             let decided = |name: &str, d: &Declaration| {
                 ready.leaves.decides.contains(name) && (d.is_pending() || !as_before(name))
             };
-            self.declared.iter_mut().filter(|(n, d)| decided(n, d)).for_each(|(_, d)| d.open = None);
+            self.declared.iter_mut().filter(|(n, d)| decided(n, d)).for_each(|(_, d)| {
+                d.open = None;
+                d.made_in = Some(ready.file.clone());
+            });
+            for (name, more) in &ready.leaves.grown {
+                let views = self.declared.get_mut(name).map(|d| &mut d.views).filter(|views| !views.is_empty());
+                views.into_iter().for_each(|views| views.extend(more.clone()));
+            }
         }
         for name in &ready.names.takes {
             self.declared.get_mut(name).and_then(|d| d.open.as_mut()).into_iter().for_each(|o| o.untouched = false);
@@ -210,7 +217,8 @@ impl Session {
         for (name, declaration) in &ready.leaves.declares {
             if declaration.is_pending() || made(name) || gone(name) {
                 let lost = self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name));
-                self.declared.insert(name.clone(), Declaration { lost, ..declaration.clone() });
+                let made_in = Some(ready.file.clone()).filter(|_| made(name));
+                self.declared.insert(name.clone(), Declaration { made_in, lost, ..declaration.clone() });
             }
         }
         for (name, declaration) in self.declared.iter_mut().filter(|(name, d)| d.lost.is_none() && gone(name)) {

@@ -297,12 +297,16 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     `.clone()`, `.to_owned()`, `.to_vec()`";
         return plain(&format!("what an earlier cell has made cannot keep what it borrows of `{lender}`"), help);
     }
-    if error.code == "E0597" && error.message.contains("`xlazy_until_") {
-        let loaded = error.spans.iter().find_map(|s| match tag(s)? {
-            Tag::Load(name) => Some(name),
-            _ => None,
-        });
-        let (name, of) = loaded.and_then(|name| Some((name, known.declared.get(name)?.views.keys().next()?)))?;
+    // What borrows stands in the cell beside what says for how long.
+    let borrows = |s: &Span| match tag(s)? {
+        Tag::Load(name) => Some((name, known.declared.get(name)?.views.keys().next()?)),
+        _ => None,
+    };
+    let until = error.message.contains("`xlazy_until_");
+    let of_a_view = |s: &&Span| until || s.primary;
+    if error.code == "E0597"
+        && let Some((name, of)) = error.spans.iter().filter(of_a_view).find_map(borrows)
+    {
         let help = format!("hand over `{of}` itself, or a value of its own: `.clone()`, `.to_owned()`, `.to_vec()`");
         return plain(
             &format!("`{name}` borrows `{of}`: what outlives the cell, a thread or a static, cannot have it"),

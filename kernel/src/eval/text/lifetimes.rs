@@ -57,7 +57,8 @@ pub(super) fn of_functions(type_name: &str) -> String {
     out
 }
 
-/// A stored value's type with that lifetime in place of the session's, outside of functions' types.
+/// A stored value's type with that lifetime in place of the session's, outside of functions' types; what is known by a trait alone lasts
+/// as long.
 pub fn with_lifetime(ty: &str, lifetime: &str) -> String {
     let all = tokens(ty);
     let text = |t: &Token| &ty[t.range.clone()];
@@ -84,7 +85,49 @@ pub fn with_lifetime(ty: &str, lifetime: &str) -> String {
         }
         i += 1;
     }
-    out + &ty[from..]
+    out += &ty[from..];
+    let all = objects(&out);
+    let outer =
+        |at: &Range<usize>| !all.iter().any(|other| other != at && other.start < at.start && at.end <= other.end);
+    let bound: Vec<Range<usize>> =
+        all.iter().filter(|at| outer(at) && !out[(*at).clone()].contains("+ '")).cloned().collect();
+    for at in bound.into_iter().rev() {
+        let object = format!("({} + {lifetime})", &out[at.clone()]);
+        out.replace_range(at, &object);
+    }
+    out
+}
+
+/// The parts of a type that are known by a trait alone, `dyn Fn(i32) -> i32`: how long what is in them lasts, it does not say.
+pub fn objects(ty: &str) -> Vec<Range<usize>> {
+    let all = tokens(ty);
+    let end = |from: usize| {
+        let (mut depth, mut i) = (0_i32, from);
+        while let Some(token) = all.get(i) {
+            match token.kind {
+                Kind::Punct('-') => i += 1,
+                Kind::Punct('<') | Kind::Open(_) => depth += 1,
+                Kind::Punct('>' | ',' | ';' | '=') | Kind::Close(_) if depth == 0 => break,
+                Kind::Punct('>') | Kind::Close(_) => depth -= 1,
+                _ => {}
+            }
+            i += 1;
+        }
+        all[i.min(all.len()) - 1].range.end
+    };
+    let object = |(i, t): (usize, &Token)| (&ty[t.range.clone()] == "dyn").then(|| t.range.start..end(i + 1));
+    all.iter().enumerate().filter_map(object).collect()
+}
+
+/// The same of loans: what is borrowed to be changed stays of the type that it is.
+pub fn with_loans(ty: &str, lifetime: &str) -> String {
+    const LOAN: &str = "&mut ";
+    let Some(at) = ty.find(LOAN) else { return with_lifetime(ty, lifetime) };
+    let (before, lent) = (with_lifetime(&ty[..at], lifetime), &ty[at + LOAN.len()..]);
+    let all = tokens(lent);
+    let end = all.get(end_of_result(&all, 0)).map_or(lent.len(), |t| t.range.start);
+    let (lent, behind) = lent.split_at(end);
+    format!("{before}&{lifetime} mut {}{}", with_lifetime(lent, "'static"), with_loans(behind, lifetime))
 }
 
 /// Where a result that begins there has its end: before what the type around it goes on with.
@@ -113,7 +156,7 @@ mod tests {
             ("::alloc::vec::Vec<&str>", "::alloc::vec::Vec<&'f str>"),
             ("Map<&'static str, Chars<'_>>", "Map<&'f str, Chars<'f>>"),
             ("&mut [&u8]", "&'f mut [&'f u8]"),
-            ("(Box<dyn Fn(&str) -> &'static u8>, &str)", "(Box<dyn Fn(&str) -> &'static u8>, &'f str)"),
+            ("(Box<dyn Fn(&str) -> &'static u8>, &str)", "(Box<(dyn Fn(&str) -> &'static u8 + 'f)>, &'f str)"),
             ("[fn(&u8); 2]", "[fn(&u8); 2]"),
         ] {
             assert_eq!(with_lifetime(ty, "'f"), want);
@@ -145,6 +188,23 @@ mod tests {
             ("[fn() -> [&u8; 2]; 3]", "[fn() -> [&'static u8; 2]; 3]"),
         ] {
             assert_eq!(of_functions(name), written);
+        }
+    }
+
+    #[test]
+    fn what_is_borrowed_to_be_changed_stays_of_its_type() {
+        for (ty, tied) in [
+            ("Option<&mut &str>", "Option<&'f mut &'static str>"),
+            ("Vec<(&mut Vec<&str>, &str)>", "Vec<(&'f mut Vec<&'static str>, &'f str)>"),
+            ("::core::slice::Iter<'_, &str>", "::core::slice::Iter<'f, &'f str>"),
+            ("&mut [i64]", "&'f mut [i64]"),
+            ("Vec<Box<dyn Fn(&'_ str) -> usize>>", "Vec<Box<(dyn Fn(&'_ str) -> usize + 'f)>>"),
+            (
+                "(&dyn Debug, Pin<Box<dyn Future<Output = u8> + Send>>)",
+                "(&'f (dyn Debug + 'f), Pin<Box<(dyn Future<Output = u8> + Send + 'f)>>)",
+            ),
+        ] {
+            assert_eq!(with_loans(ty, "'f"), tied);
         }
     }
 }
