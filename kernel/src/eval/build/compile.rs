@@ -357,12 +357,11 @@ impl Compiler {
         };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let pending = again::without_value(&parsed.places);
-        let counted = may_be_counted(&parsed, &loaded, &defs);
         // What borrows and is had whole is held, and first of all it is proven that this may be.
         let whole = loaded.iter().filter(|l| l.whole).filter_map(|l| parsed.places.earlier(&l.name));
         let framed: BTreeSet<usize> = whole.collect();
         let tied = !framed.is_empty();
-        let untried = Plan { moved, paths, closures, pending, functions, counted, framed, tied, ..Plan::default() };
+        let untried = Plan { moved, paths, closures, pending, functions, framed, tied, ..Plan::default() };
         let mut plan = untried.clone();
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
@@ -378,6 +377,7 @@ impl Compiler {
             parsed.places.mentions.iter().enumerate().any(|(n, m)| m.in_macro && held.form(n).is_some())
         };
         let (mut source, to) = generate(&plan);
+        plan.counted = may_be_counted(&parsed, &loaded, &to);
         // What may become part of it.
         let lets = loaded.iter().filter_map(|v| v.open.as_ref()).map(|o| &*o.text);
         let text = [&*source.text].into_iter().chain(lets).collect::<Vec<_>>().join("\n");
@@ -436,7 +436,7 @@ impl Compiler {
                     source = generate(&plan).0;
                 }
                 Compiled::Object(..) if is_needed_for_good(&plan) => {
-                    plan = Plan { counted: false, older: plan.older, ..untried.clone() };
+                    plan = Plan { older: plan.older, ..untried.clone() };
                     source = generate(&plan).0;
                 }
                 Compiled::Object(object, alone, warned) => {

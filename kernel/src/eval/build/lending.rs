@@ -10,12 +10,12 @@ use crate::eval::text::scan;
 use std::collections::BTreeSet;
 use xlazy_mime::Var;
 
-/// Whether copies of what the cell has may be counted: by what it mentions, and what that is made of.
-pub(super) fn may_be_counted(parsed: &Parsed, loaded: &[Loaded], defs: &Definitions) -> bool {
+/// Whether copies of what the cell has may be counted: by what it mentions, and what it is linked to.
+pub(super) fn may_be_counted(parsed: &Parsed, loaded: &[Loaded], to: &Definitions) -> bool {
     let counts = |words: &BTreeSet<String>| ["Rc", "Arc"].iter().any(|name| words.contains(*name));
-    let types = loaded.iter().flat_map(|v| scan::mentions(&v.written_type));
-    let words: BTreeSet<String> = parsed.mentions.iter().cloned().chain(types).collect();
-    counts(&words) || defs.only(words).items().any(|(_, item)| counts(&item.mentions))
+    counts(&parsed.mentions)
+        || loaded.iter().any(|v| counts(&scan::mentions(&v.written_type)))
+        || to.items().any(|(_, item)| counts(&item.mentions))
 }
 
 /// Whether something ends with the cell that would live on if what it borrows was lent for good, though copies of that are counted.

@@ -56,7 +56,7 @@ pub(super) fn replan(
         }
         if matches!(&*error.code, "E0596" | "E0384" | "E0594") {
             // "consider changing this to be mutable" points at where it is loaded.
-            let spans = error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter(|s| s.ours);
+            let spans = spans_of(error).filter(|s| s.ours);
             let loads = spans.filter_map(|s| match source.provenance(s.start) {
                 Provenance::Generated(Tag::Load(name)) if plan.moved.contains(name) => Some(name.clone()),
                 _ => None,

@@ -101,20 +101,7 @@ pub fn with_lifetime(ty: &str, lifetime: &str) -> String {
 /// The parts of a type that are known by a trait alone, `dyn Fn(i32) -> i32`: how long what is in them lasts, it does not say.
 pub fn objects(ty: &str) -> Vec<Range<usize>> {
     let all = tokens(ty);
-    let end = |from: usize| {
-        let (mut depth, mut i) = (0_i32, from);
-        while let Some(token) = all.get(i) {
-            match token.kind {
-                Kind::Punct('-') => i += 1,
-                Kind::Punct('<') | Kind::Open(_) => depth += 1,
-                Kind::Punct('>' | ',' | ';' | '=') | Kind::Close(_) if depth == 0 => break,
-                Kind::Punct('>') | Kind::Close(_) => depth -= 1,
-                _ => {}
-            }
-            i += 1;
-        }
-        all[i.min(all.len()) - 1].range.end
-    };
+    let end = |from: usize| all[end_of_bounds(&all, from) - 1].range.end;
     let object = |(i, t): (usize, &Token)| (&ty[t.range.clone()] == "dyn").then(|| t.range.start..end(i + 1));
     all.iter().enumerate().filter_map(object).collect()
 }
@@ -132,12 +119,22 @@ pub fn with_loans(ty: &str, lifetime: &str) -> String {
 
 /// Where a result that begins there has its end: before what the type around it goes on with.
 fn end_of_result(all: &[Token], from: usize) -> usize {
+    end_of_type(all, from, true)
+}
+
+/// The same of an object's traits, of which there may be several.
+fn end_of_bounds(all: &[Token], from: usize) -> usize {
+    end_of_type(all, from, false)
+}
+
+fn end_of_type(all: &[Token], from: usize, before_bounds: bool) -> usize {
     let (mut depth, mut i) = (0_i32, from);
     while let Some(token) = all.get(i) {
         match token.kind {
             Kind::Punct('-') => i += 1,
             Kind::Punct('<') | Kind::Open(_) => depth += 1,
-            Kind::Punct('>' | ',' | '+' | ';' | '=') | Kind::Close(_) if depth == 0 => break,
+            Kind::Punct('+') if depth == 0 && before_bounds => break,
+            Kind::Punct('>' | ',' | ';' | '=') | Kind::Close(_) if depth == 0 => break,
             Kind::Punct('>') | Kind::Close(_) => depth -= 1,
             _ => {}
         }
