@@ -162,32 +162,66 @@ fn a_plugin_that_aborts_costs_the_session_and_not_the_kernel() {
     assert_eq!(kernel.cell("tensor([1.0, 2.0]).sum().item()").ok(), "3.0");
 }
 
+/// What compiles and links for a kernel, with its arguments.
+fn compilers(kernel: u32) -> impl Iterator<Item = (u32, String)> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    all.filter_map(move |pid: u32| {
+        let read = |what| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        let parent = read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        let line = read("cmdline").replace('\0', " ");
+        let compiles = [" --emit=", "rust-lld"].iter().any(|word| line.contains(word));
+        (parent == Some(kernel) && compiles).then_some((pid, line))
+    })
+}
+
+/// Statements are compiled against what rustc says of their cell's items before their object is there; however long it takes to start.
+#[test]
+fn a_compiler_that_starts_late_knows_its_cells_items() {
+    let mut kernel = Process::start(|_, _| {});
+    kernel.cell("let a = 1;").ok();
+    let (pid, begin) = (kernel.pid(), Instant::now());
+    let late = || assert!(begin.elapsed() < Duration::from_secs(60), "no compiler waits for statements");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (waits, items) = loop {
+                let mut all = compilers(pid);
+                let known = |line: &str| {
+                    Some(line.split_once("--extern=g_")?.1.split(' ').next()?.split_once('=')?.1.to_owned())
+                };
+                let waits =
+                    all.find_map(|(pid, line)| Some((pid, known(&line).filter(|file| file.ends_with(".rmeta"))?)));
+                match waits {
+                    Some(found) => break found,
+                    None => late(),
+                }
+            };
+            let waits = Pid::from_raw(waits as i32);
+            kill(waits, Signal::SIGSTOP).expect("it is ours");
+            while compilers(pid).any(|(_, line)| line.contains(&format!("--emit=metadata={items}"))) {
+                late();
+            }
+            kill(waits, Signal::SIGCONT).expect("it is ours");
+        });
+        let done = kernel.cell("fn stack(a: i32) -> i32 { a }\nstack.push(1)");
+        assert!(done.error.contains("for fn item `fn(i32) -> i32 {stack}`"), "{done:#?}");
+    });
+}
+
 #[test]
 fn a_compiler_that_is_killed_while_it_waits_fails_no_cell() {
     let mut kernel = Process::start(|_, _| {});
     kernel.cell("let a = 1;").ok();
-    let waiting = |kernel: u32| {
-        let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-        let is_ours = |pid: &u32| {
-            let read = |what| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
-            let parent =
-                read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-            parent == Some(kernel)
-                && [" --emit=", "rust-lld"].iter().any(|word| read("cmdline").replace('\0', " ").contains(word))
-        };
-        all.filter(is_ours).collect::<Vec<u32>>()
-    };
     for (n, code) in ["a + 1", "fn two() -> i32 { 2 }", "a + two()", "let b = a + 10;"].into_iter().enumerate() {
         let begin = Instant::now();
         // For statements, with their linker, for items: what was killed before is not missed until it is needed.
-        let compilers = loop {
-            let waiting = waiting(kernel.pid());
+        let waiting = loop {
+            let waiting: Vec<u32> = compilers(kernel.pid()).map(|(pid, _)| pid).collect();
             if !waiting.is_empty() {
                 break waiting;
             }
             assert!(begin.elapsed() < Duration::from_secs(60), "no compiler waits");
         };
-        compilers.into_iter().for_each(end);
+        waiting.into_iter().for_each(end);
         let done = kernel.cell(code);
         assert_eq!((&*done.status, &*done.stderr), ("ok", ""), "{n}: {done:?}");
     }

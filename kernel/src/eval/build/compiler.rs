@@ -186,7 +186,7 @@ impl Compiler {
             let id = warm.id.clone();
             // The next one starts up meanwhile: for another try, for the cell's statements, or for the next cell.
             let mut next = Needs { begun: true, ..needs.clone() };
-            let metadata = links_to.and_then(|_| warm.metadata.clone()).filter(|_| self.early.wanted);
+            let metadata = links_to.and(warm.metadata.as_ref()).map(|m| m.0.clone()).filter(|_| self.early.wanted);
             let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
             next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
             next.externs.extend(links_to.map(|name| (name.to_owned(), made)));

@@ -13,13 +13,14 @@ impl Compiler {
     pub(super) fn group_is_known(
         &mut self,
         name: &str,
-        compiling: Box<Compiling>,
+        mut compiling: Box<Compiling>,
         links: Vec<String>,
         keep: Option<(String, Value)>,
         source: Arc<Source>,
     ) -> PathBuf {
         let (object, metadata) = compiling.makes();
-        self.early.group = Some(Unmade { name: name.to_owned(), metadata, compiling, links, keep, source });
+        self.early.read = metadata;
+        self.early.group = Some(Unmade { name: name.to_owned(), compiling, links, keep, source });
         object
     }
 
@@ -33,7 +34,7 @@ impl Compiler {
 
     /// The object of the cell's definitions is there, or will never be.
     pub(super) fn settle_group(&mut self) {
-        let Some(Unmade { name, compiling, links, keep, source, .. }) = self.early.group.take() else { return };
+        let Some(Unmade { name, compiling, links, keep, source }) = self.early.group.take() else { return };
         self.early.failed |= match compiling.object() {
             Compiled::Object(object, alone, warned) => {
                 self.say_unused(&warned, &source);

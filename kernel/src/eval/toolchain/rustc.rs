@@ -32,8 +32,18 @@ pub struct Warm {
     /// What links the object, where that is not left to rustc.
     link: Option<Link>,
     /// What others may be compiled against before the object is there.
-    pub metadata: Option<PathBuf>,
+    pub metadata: Option<Metadata>,
     pub libraries: usize,
+}
+
+/// A file that rustc makes, and that goes with this.
+#[derive(Debug)]
+pub struct Metadata(pub PathBuf);
+
+impl Drop for Metadata {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// A rustc that has its source.
@@ -140,8 +150,8 @@ pub fn start(
     let exports = early.then(|| exported(dir)).transpose()?;
     let link = lld.filter(|_| begun.is_some());
     let link = link.and_then(|lld| linked(install, lld, dir, &object, needs, libraries, exports.as_deref()));
-    let metadata = lld.filter(|_| begun.is_none()).map(|_| object.with_extension(METADATA));
-    command.args(metadata.iter().map(|file| with("--emit=metadata=", file)));
+    let metadata = lld.filter(|_| begun.is_none()).map(|_| Metadata(object.with_extension(METADATA)));
+    command.args(metadata.iter().map(|file| with("--emit=metadata=", &file.0)));
     match &link {
         Some(link) => command.arg(with("--emit=obj=", &link.object)),
         None => command.arg(with("--emit=link=", &object)),
@@ -423,10 +433,9 @@ impl Compiling {
         self.until(&["metadata"])
     }
 
-    /// The object that it makes, and what others are compiled against before that is there.
-    pub fn makes(&self) -> (PathBuf, PathBuf) {
-        let metadata = self.warm.metadata.as_ref().unwrap_or(&self.warm.object);
-        (self.warm.object.clone(), metadata.clone())
+    /// The object that it makes, and what others are compiled against before that is there: the caller's, who knows when they are.
+    pub fn makes(&mut self) -> (PathBuf, Option<Metadata>) {
+        (self.warm.object.clone(), self.warm.metadata.take())
     }
 
     /// Starts what links it, now that all that it is linked to is there.
@@ -440,7 +449,6 @@ impl Compiling {
         let Compiling { mut warm, at_work, said, mut errors, rest } = self;
         at_work.end(warm.child.id());
         warm.has_read();
-        let _ = warm.metadata.as_ref().map(std::fs::remove_file);
         if made {
             let (mut child, said) = (warm.child, said);
             let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
