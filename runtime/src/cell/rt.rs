@@ -23,6 +23,11 @@ pub use xlazy_core::sys::{LookedAt, pointer};
 pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
 pub use xlazy_core::thread::caller_line as line;
 
+/// How long something is to be that a later cell makes, when it knows of what: by its place in the cell.
+pub fn length(at: usize, length: usize) {
+    super::event("length", &format!("[{at},{length}]"));
+}
+
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
 pub struct Of<T>(PhantomData<fn() -> T>);

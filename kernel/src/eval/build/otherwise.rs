@@ -1,6 +1,6 @@
 //! Variables whose type nothing has said: how a cell declares them, and which of them a later cell may have as another type.
 use super::makers::only_makes;
-use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
+use crate::eval::generate::declared::{Declaration, Declared, OpenLet, measure};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::held::Held;
 use crate::eval::generate::plan::{Loaded, Plan};
@@ -14,9 +14,17 @@ use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A `let` as a later cell can write it, with the numbers that it is made of.
+/// A `let` as a later cell can write it, with the numbers that it is made of. What its cell is to measure has a name until that has run.
 fn written_again(cell: &CellText, open: &Open) -> String {
-    let text = |range: Range<usize>| one_line(&cell.text[range]);
+    let text = |range: Range<usize>| {
+        let (mut out, mut from) = (String::new(), range.start);
+        let inside = |at: &&Range<usize>| open.measured && range.start <= at.start && at.end <= range.end;
+        for at in open.lengths.at.iter().filter(inside) {
+            out += &format!("{}{}", &cell.text[from..at.start], measure(at.start));
+            from = at.end;
+        }
+        one_line(&(out + &cell.text[from..range.end]))
+    };
     if open.of.is_empty() && open.lets.is_empty() {
         return text(open.whole.clone());
     }
@@ -57,6 +65,7 @@ fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
     });
     match (lets(&again), open.kind) {
         (Some(lets), kind) if kind != Kind::Computed => Some(Open { lets, like, ..open }),
+        _ if like.is_none() => open.measured(),
         _ => like.map(|like| Open { kind: Kind::Computed, like: Some(like), ..open }),
     }
 }
@@ -110,8 +119,8 @@ pub(super) fn declares(
     let declaration = |b: &Binding| {
         let number = places.declared(&b.name)?;
         let v = &places.variables[number];
-        let open = v.open.as_ref().map(|open| {
-            let pending = plan.pending.contains(&number);
+        let pending = plan.pending.contains(&number);
+        let open = v.open.as_ref().filter(|open| pending || !open.measured).map(|open| {
             let together = if pending { places.together(open) } else { None };
             let all = together.unwrap_or_else(|| places.beside(open).map(|(n, _)| n).collect());
             let all = || all.iter().map(|n| &places.variables[*n]);

@@ -507,15 +507,23 @@ fn statement_edits(
         true => format!("xlazy_f.inside({n}, \"{}\", true);", v.name),
         false => format!("xlazy_rt::forget(\"{}\");", v.name),
     };
+    let mut edits = held.edits(edits);
     for open in held.waiting().filter_map(|v| v.open.as_ref()) {
         let names = parsed.places.beside(open).map(gone);
-        edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start);
-        edits.push(Splice::replace(
-            open.whole.clone(),
-            names.collect::<String>() + &blanked(&cell.text[open.whole.clone()]),
-        ));
+        let stays =
+            |r: &Range<usize>| open.measured && open.lengths.at.iter().any(|at| at.start <= r.start && r.end <= at.end);
+        edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start || stays(&e.range));
+        // How long it is to be is computed all the same.
+        let lengths = open.lengths.at.iter().filter(|_| open.measured);
+        let (mut from, mut text) = (open.whole.start, names.collect::<String>());
+        for at in lengths {
+            text += &blanked(&cell.text[from..at.start]);
+            edits.push(Splice::replace(from..at.start, format!("{text}xlazy_rt::length({}, ", at.start)));
+            (from, text) = (at.end, ");".to_owned());
+        }
+        edits.push(Splice::replace(from..open.whole.end, text + &blanked(&cell.text[from..open.whole.end])));
     }
-    let mut edits = held.edits(edits);
+    edits.sort_by_key(|e| e.range.start);
     if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
         let (before, after) = if plan.ends { END } else { show(cell, defs) };
         // Around everything else that is inserted at the same places.

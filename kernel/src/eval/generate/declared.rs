@@ -40,7 +40,20 @@ pub struct OpenLet {
     pub untouched: bool,
 }
 
+/// What stands for a length in an open `let` whose cell is to compute it.
+pub fn measure(at: usize) -> String {
+    format!("xlazy_length_{at}_")
+}
+
 impl OpenLet {
+    /// With the lengths that its cell has computed, by their places; false where one of them is missing.
+    pub fn is_measured(&mut self, lengths: &BTreeMap<usize, usize>) -> bool {
+        for (at, length) in lengths {
+            self.text = self.text.replace(&measure(*at), &length.to_string());
+        }
+        !self.text.contains("xlazy_length_")
+    }
+
     /// Whether its `let` can be written once more where it is to be of another type: it is a number, or made of such, or as it was.
     pub fn again(&self, fixed: bool) -> bool {
         (self.kind <= Kind::Data && fixed) || (self.kind <= Kind::Made && self.untouched && self.closure.is_none())

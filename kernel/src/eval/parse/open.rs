@@ -1,6 +1,7 @@
 //! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
 use super::like::{Likes, constant, likes};
 use super::syntax::{bytes, expressions, ident};
+use proc_macro2::Span;
 use quote::ToTokens;
 use std::ops::Range;
 use syn::parse::Parser;
@@ -28,6 +29,9 @@ pub struct Open {
     /// Variables of earlier cells that it is made of, and their `let`s, each written once more.
     pub earlier: Vec<String>,
     pub lets: Vec<String>,
+    /// How long it is to be, where more than constants say so. What is `measured` cannot be written once more: its cell computes that.
+    pub lengths: Lengths,
+    pub measured: bool,
     /// A value whose type is left open alike, made of numbers alone: where it cannot be written once more, it is what the cell has
     /// made, as that type.
     pub like: Option<String>,
@@ -36,9 +40,24 @@ pub struct Open {
 impl Open {
     fn without_a_value(whole: Range<usize>) -> Open {
         let value = whole.end..whole.end;
-        let (heads, makers, of, after, joins, earlier, lets, like) = Default::default();
-        Open { whole, kind: Kind::Unset, heads, makers, value, of, after, joins, earlier, lets, like }
+        let (heads, makers, of, after, joins, earlier) = Default::default();
+        let (lets, lengths, measured, like) = Default::default();
+        let kind = Kind::Unset;
+        Open { whole, kind, heads, makers, value, of, after, joins, earlier, lets, lengths, measured, like }
     }
+
+    /// The same, with its cell to compute how long it is, if that is all that is made of what cannot be written once more.
+    pub fn measured(self) -> Option<Open> {
+        let all = !self.lengths.at.is_empty() && self.earlier.iter().all(|name| self.lengths.earlier.contains(name));
+        all.then(|| Open { measured: true, of: Vec::new(), earlier: Vec::new(), ..self })
+    }
+}
+
+/// The lengths in a value: where they stand, and the variables of earlier cells that they alone are made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lengths {
+    pub at: Vec<Range<usize>>,
+    earlier: Vec<String>,
 }
 
 /// What is known of a value as it is looked through.
@@ -50,6 +69,10 @@ struct Found {
     after: Vec<Range<usize>>,
     joins: Vec<String>,
     earlier: Vec<String>,
+    lengths: Vec<Span>,
+    /// One of the lengths is made of something else than numbers.
+    measured: bool,
+    earlier_of_lengths: Vec<String>,
 }
 
 /// What a name means in a value.
@@ -111,10 +134,16 @@ const STD: &[&str] = &[
     "VecDeque",
     "Weak",
     "alloc",
+    "boxed",
+    "cell",
+    "collections",
     "core",
     "iter",
     "mpsc",
+    "ptr",
+    "rc",
     "std",
+    "sync",
 ];
 const VARIANTS: &[&str] = &["None", "Some", "Ok", "Err"];
 /// They make a value of what they are called on, and do nothing else.
@@ -176,11 +205,16 @@ pub(super) fn opens(
         let computed = |(_, _, earlier): &(_, _, Vec<String>)| {
             (Kind::Computed, Found { earlier: earlier.clone(), ..Found::default() })
         };
-        let (kind, Found { heads, makers, of, after, joins, earlier }) =
-            again.clone().or_else(|| like.map(computed))?;
+        let again = again.clone().filter(|(_, found)| !found.measured || like.is_none());
+        let (kind, found) = again.or_else(|| like.map(computed))?;
+        let Found { heads, makers, of, after, joins, earlier, lengths, measured, earlier_of_lengths } = found;
         let (whole, value) = (whole.clone(), bytes(value.span(), base));
         let (like, lets) = (like.map(|(_, like, _)| like.clone()), Vec::new());
-        Some(Open { whole, kind, heads, makers, value, of, after, joins, earlier, lets, like })
+        let at = lengths.into_iter().map(|at| bytes(at, base)).collect();
+        let lengths = Lengths { at, earlier: earlier_of_lengths };
+        let open =
+            Open { whole, kind, heads, makers, value, of, after, joins, earlier, lets, lengths, measured: false, like };
+        if measured { open.measured() } else { Some(open) }
     };
     declared.iter().map(one).collect()
 }
@@ -190,9 +224,9 @@ pub(super) fn assigned(a: &syn::ExprAssign, base: usize, of: Likes) -> Vec<(Stri
     let Ok(pattern) = syn::Pat::parse_single.parse2(a.left.to_token_stream()) else { return Vec::new() };
     let (whole, value) = (bytes(a.span(), base), bytes(a.right.span(), base));
     let one = |(name, like, earlier): (String, String, Vec<String>)| {
-        let (whole, value, like) = (whole.clone(), value.clone(), Some(like));
-        let (heads, makers, of, after, joins, lets) = Default::default();
-        (name, Open { whole, kind: Kind::Computed, heads, makers, value, of, after, joins, earlier, lets, like })
+        let (value, like) = (value.clone(), Some(like));
+        let open = Open::without_a_value(whole.clone());
+        (name, Open { kind: Kind::Computed, value, earlier, like, ..open })
     };
     likes(&pattern, &a.right, of).into_iter().map(one).collect()
 }
@@ -261,7 +295,12 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), found, names),
         Expr::Macro(m) if m.mac.path.is_ident("vec") => {
             let elements = expressions("vec", &m.mac)?;
-            of_all(&mut elements.iter().map(|(e, _)| e), found, names)
+            match &elements[..] {
+                [(one, _), (times, _)] if repeats(&m.mac) => {
+                    Some(kind(one, found, names)?.max(length(times, found, names)))
+                }
+                _ => of_all(&mut elements.iter().map(|(e, _)| e), found, names),
+            }
         }
         Expr::Path(p) if p.path.get_ident().is_some_and(|name| name.to_string().starts_with(char::is_lowercase)) => {
             let name = p.path.get_ident()?.to_string();
@@ -282,7 +321,12 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         Expr::Path(_) => path(e, &mut found.heads),
         Expr::Call(ExprCall { func, args, .. }) => {
             let made = path(func, &mut found.heads).or_else(|| maker(func, &mut found.makers))?;
-            // What is always the same may as well be asked for later, such as a capacity.
+            let capacity = matches!(&**func, Expr::Path(p) if p.path.segments.last()?.ident == "with_capacity");
+            if capacity && let (Kind::Made, [of]) = (made, &*args.iter().collect::<Vec<_>>()) {
+                length(of, found, names);
+                return Some(Kind::Made);
+            }
+            // What is always the same may as well be asked for later.
             of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), found, names)
                 .map(|args| args.max(made))
         }
@@ -296,6 +340,28 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
     }
+}
+
+/// What says how long something is to be: always the same, or numbers, or whatever its cell computes.
+fn length(e: &Expr, found: &mut Found, names: Names) -> Kind {
+    if constant(e) {
+        return Kind::Data;
+    }
+    found.lengths.push(e.span());
+    let mut tried = found.clone();
+    let Some(made) = kind(e, &mut tried, names).filter(|kind| *kind <= Kind::Data) else {
+        found.measured = true;
+        return Kind::Made;
+    };
+    let new = tried.earlier.iter().filter(|name| !found.earlier.contains(name)).cloned().collect();
+    add(&mut tried.earlier_of_lengths, new);
+    *found = tried;
+    made
+}
+
+/// Whether it is `vec![value; length]`.
+fn repeats(m: &syn::Macro) -> bool {
+    m.tokens.clone().into_iter().any(|t| matches!(t, proc_macro2::TokenTree::Punct(p) if p.as_char() == ';'))
 }
 
 /// Whether what is borrowed lies in the program, and is nobody's.
@@ -460,6 +526,10 @@ mod tests {
             "Loader::new()",
             "f(3)",
             "Stack { items: Vec::new() }",
+            "Vec::with_capacity(x)",
+            "Vec::with_capacity(names.iter().filter(|n| n.is_ok()).count() + 1)",
+            "vec![Vec::new(); x]",
+            "Some(vec![vec![None; x + n]; names.len()])",
         ] {
             assert_eq!(of(made), Some(Kind::Made), "{made}");
         }
@@ -472,7 +542,8 @@ mod tests {
             "|x| x + y",
             "|x| println!(\"{y}\")",
             "A",
-            "Vec::with_capacity(x)",
+            "Vec::with_capacity(x, x)",
+            "vec![x; n]",
             "vec![n, x]",
             "n + x",
             "tx",

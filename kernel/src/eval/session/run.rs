@@ -12,7 +12,7 @@ use crate::eval::tell::errors::{self, run_failure};
 use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::rustc;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -132,9 +132,15 @@ impl Session {
         // While the cell runs, the next one's compiler starts up.
         self.compiler.warm_up();
         let mut heard = Listener::default();
-        let mut listened = |event: Event| {
-            heard.hear(&event);
-            events(event);
+        let mut lengths = BTreeMap::new();
+        let mut listened = |event: Event| match &event {
+            Event::Insight { kind, json } if kind == "length" => {
+                lengths.extend(serde_json::from_str::<(usize, usize)>(json));
+            }
+            _ => {
+                heard.hear(&event);
+                events(event);
+            }
         };
         let end = self.listen(mode, &mut listened, shared);
         shared.running_pid.store(0, Ordering::SeqCst);
@@ -159,7 +165,7 @@ impl Session {
         let types: HashMap<String, String> = before.chain(done.lost.iter().cloned()).collect();
         let mut reply = self.conclude(mode, done, &ready, events);
         if mode.kind != Kind::Hidden {
-            self.declare(&ready, mode.cell, types);
+            self.declare(&ready, mode.cell, types, &lengths);
             self.note_what_is_lent(&ready, events);
         }
         if mode.kind == Kind::Replay {
@@ -189,7 +195,13 @@ impl Session {
 
     /// Takes down how the variables were declared that the cell has made, and those whose types it has decided; of those that are
     /// gone, what type they had.
-    fn declare(&mut self, ready: &Ready, cell: u64, mut types: HashMap<String, String>) {
+    fn declare(
+        &mut self,
+        ready: &Ready,
+        cell: u64,
+        mut types: HashMap<String, String>,
+        lengths: &BTreeMap<usize, usize>,
+    ) {
         let there: HashMap<&str, u64> = self.vars.iter().map(|v| (&*v.name, v.cell)).collect();
         let made = |name: &String| there.get(&**name) == Some(&cell);
         let gone = |name: &String| !there.contains_key(&**name) && self.gone.contains_key(name);
@@ -215,10 +227,15 @@ impl Session {
             self.declared.get_mut(name).and_then(|d| d.open.as_mut()).into_iter().for_each(|o| o.untouched = false);
         }
         for (name, declaration) in &ready.leaves.declares {
+            let mut declaration = declaration.clone();
+            // The cell ended before it.
+            if !declaration.open.iter_mut().all(|open| open.is_measured(lengths)) {
+                continue;
+            }
             if declaration.is_pending() || made(name) || gone(name) {
                 let lost = self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name));
                 let made_in = Some(ready.file.clone()).filter(|_| made(name));
-                self.declared.insert(name.clone(), Declaration { made_in, lost, ..declaration.clone() });
+                self.declared.insert(name.clone(), Declaration { made_in, lost, ..declaration });
             }
         }
         for (name, declaration) in self.declared.iter_mut().filter(|(name, d)| d.lost.is_none() && gone(name)) {
