@@ -42,7 +42,7 @@ pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded
     let v = &places.variables[borrower];
     let Some((from, to)) = v.begins.zip(v.declared) else { return };
     let within = |at: usize| (from..to).contains(&at);
-    let mentions = |n: usize| places.mentions_of(n).any(|m| within(m.range.start));
+    let mentions = |n: usize| places.named().any(|(m, at)| m == n && within(at));
     let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
     let looks = |n: usize| mentioned(n).is_some_and(|l| held.looks(l) || looks_only(l));
     let changes = |n: usize, v: &Variable| {

@@ -496,8 +496,8 @@ fn lend(
 ) -> bool {
     let places = &parsed.places;
     let at = statement.start;
-    let within = |m: &&Mention| statement.contains(&m.range.start) && m.variable != borrower;
-    let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
+    let within = |(n, at): &(usize, usize)| statement.contains(at) && *n != borrower;
+    let named: BTreeSet<usize> = places.named().filter(within).map(|(n, _)| n).collect();
     // What was lent just now, for what is before, may be all that was missing.
     let lent = |n: &usize| plan.lends.get(n).is_some_and(|loan| loan.at < at && !before.lends.contains_key(n));
     if named.iter().any(lent) {

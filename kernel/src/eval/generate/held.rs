@@ -125,7 +125,7 @@ impl<'a> Held<'a> {
         self.loaded(&places.variables[number]).filter(|l| self.ends_others(l))?;
         let mentions = places.mentions_of(number).map(|m| m.range.start);
         let assigned = places.assignments.iter().filter(|a| a.variable == number).map(|a| a.whole.start);
-        self.parsed.statement(mentions.chain(assigned).chain(places.variables[number].in_text).min()?)
+        self.parsed.statement(mentions.chain(assigned).chain(places.variables[number].in_text.iter().copied()).min()?)
     }
 
     /// What ends where such a variable is had back.
@@ -468,7 +468,9 @@ impl<'a> Held<'a> {
             let Some(form) = self.form(i) else { continue };
             let (v, text) = (&places.variables[m.variable], self.text(m, form));
             let name = &v.name;
-            if m.captured {
+            if let Some(at) = m.argument {
+                all.push(Splice::insert(at, format!(", {name} = {text}")).tagged(Tag::Mention(i)));
+            } else if m.captured {
                 let mutable = if v.fixed { "" } else { "mut " };
                 let before = format!("{{ let {mutable}{name} = {text}; ");
                 all.push(Splice::insert(m.range.start, before).tagged(Tag::Mention(i)));

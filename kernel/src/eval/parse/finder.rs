@@ -15,6 +15,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, Expr, Local, Member, Pat, Stmt};
 
+mod in_text;
+
 /// What happens to a variable, in the order of the text.
 struct Happening {
     variable: usize,
@@ -34,6 +36,7 @@ enum What {
         field: bool,
         captured: bool,
         in_macro: bool,
+        argument: Option<usize>,
         end: usize,
     },
     Assignment {
@@ -217,27 +220,9 @@ impl<'m> Finder<'m> {
         }
         let range = bytes(ident.span(), self.base);
         let of = |m: &usize| self.out.assignments[*m].variable == variable;
-        let (making, captured) = (self.making.iter().copied().find(of), false);
+        let (making, captured, argument) = (self.making.iter().copied().find(of), false, None);
         let end = range.end;
-        self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, end });
-    }
-
-    /// Names in a format string.
-    fn named(&mut self, literal: &Expr) {
-        let Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = literal else { return };
-        self.named_in(&text.token());
-    }
-
-    fn named_in(&mut self, text: &proc_macro2::Literal) {
-        let at = bytes(text.span(), self.base).start;
-        for name in scan::mentions(&text.to_string()) {
-            let Some(variable) = self.variable(&name) else { continue };
-            self.out.variables[variable].comes_in_text(at);
-            match &mut self.capture {
-                Some(captured) => drop(captured.insert(variable)),
-                None => self.happens(variable, at, What::Named),
-            }
-        }
+        self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, argument, end });
     }
 
     /// An expression whose value is taken.
@@ -286,9 +271,9 @@ impl<'m> Finder<'m> {
         visit(self);
         if outermost {
             for variable in self.capture.take().unwrap_or_default() {
-                let (taken, making, field, captured, in_macro) = (true, None, false, true, false);
-                let end = range.end;
-                self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, end });
+                let (taken, making, field, captured, in_macro, argument) = (true, None, false, true, false, None);
+                let (at, end) = (range.start, range.end);
+                self.happens(variable, at, What::Mention { taken, making, field, captured, in_macro, argument, end });
             }
         }
     }
@@ -299,7 +284,8 @@ impl<'m> Finder<'m> {
         let Some(named) = named else { return self.odd(&m.tokens.to_string()) };
         named.others.iter().for_each(|ident| self.odd(&ident.to_string()));
         named.values.iter().for_each(|ident| self.mentioned(ident, false, false, true));
-        named.texts.iter().for_each(|text| self.named_in(text));
+        let handed = self.handed(name, m);
+        named.texts.iter().for_each(|text| self.named_in(text, &handed));
     }
 
     /// What is named where it may be anything stays what it is.
@@ -325,7 +311,7 @@ impl<'m> Finder<'m> {
             };
             match h.what {
                 What::Named => {}
-                What::Mention { taken, making, field, captured, in_macro, end } => {
+                What::Mention { taken, making, field, captured, in_macro, argument, end } => {
                     let alone = |number: usize| {
                         let value = &self.out.assignments[number].value;
                         let inside = self.happened.iter().filter(|n| n.variable == h.variable && value.contains(&n.at));
@@ -346,8 +332,17 @@ impl<'m> Finder<'m> {
                     let range = h.at..end;
                     last.insert(h.variable, self.out.mentions.len());
                     let variable = h.variable;
-                    let mention = Mention { variable, range, kind, field, captured, in_macro, again, in_closure };
-                    self.out.mentions.push(mention);
+                    self.out.mentions.push(Mention {
+                        variable,
+                        range,
+                        kind,
+                        field,
+                        captured,
+                        in_macro,
+                        argument,
+                        again,
+                        in_closure,
+                    });
                 }
                 What::Assignment { number } => {
                     let before = |b: &&Happening| {
@@ -523,8 +518,9 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             return;
         }
         let Some(arguments) = expressions(&name, m) else { return self.unknown(&name, m) };
+        let handed = self.handed(&name, m);
         for (argument, taken) in &arguments {
-            self.named(argument);
+            self.named(argument, &handed);
             match argument {
                 // `println!("{n}", n = x)`
                 Expr::Assign(a) if !taken => self.visit_expr(&a.right),

@@ -134,11 +134,10 @@ impl Parsed {
         if places.variables.iter().any(|v| v.odd) {
             return (0..places.variables.len()).collect();
         }
-        let mentioned = places.mentions.iter().map(|m| (m.variable, m.range.start));
         let assigned = places.assignments.iter().map(|a| (a.variable, a.whole.start));
         let declared = places.variables.iter().enumerate().filter_map(|(n, v)| Some((n, v.begins?)));
         let there: Vec<(usize, Option<usize>)> =
-            mentioned.chain(assigned).chain(declared).map(|(n, at)| (n, self.statement(at))).collect();
+            places.named().chain(assigned).chain(declared).map(|(n, at)| (n, self.statement(at))).collect();
         let (mut found, mut open) = (BTreeSet::from([number]), vec![number]);
         while let Some(next) = open.pop() {
             let statements: BTreeSet<_> = there.iter().filter(|(n, _)| *n == next).map(|(_, at)| *at).collect();

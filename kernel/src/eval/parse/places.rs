@@ -37,8 +37,8 @@ pub struct Variable {
     pub deferred: Option<Deferred>,
     /// Where it is last changed, as far as that can be seen: assigned, or borrowed to be changed.
     pub changed: Option<usize>,
-    /// Where a format string names it first.
-    pub in_text: Option<usize>,
+    /// Where format strings name it.
+    pub in_text: Vec<usize>,
     /// Its `let` leaves its type open, and does nothing else.
     pub open: Option<Open>,
     /// It is collected, and what it is collected into is said behind its `let`: nothing that is `Copy`.
@@ -62,6 +62,8 @@ pub struct Mention {
     pub captured: bool,
     /// In the arguments of a macro that nobody has taken apart.
     pub in_macro: bool,
+    /// A format string names it, in a closure: where it is handed to the macro as an argument.
+    pub argument: Option<usize>,
     /// It is mentioned once more, and not assigned: if it is moved here, that is for rustc to tell.
     pub again: bool,
     /// In a closure, which may borrow only.
@@ -168,6 +170,13 @@ impl Places {
         !open.after.is_empty() || !open.joins.is_empty() || opens.any(|o| o.after.contains(&open.whole))
     }
 
+    /// Where variables are mentioned, in whatever way.
+    pub fn named(&self) -> impl Iterator<Item = (usize, usize)> {
+        let in_text = |(n, v): (usize, &Variable)| v.in_text.iter().map(move |at| (n, *at)).collect::<Vec<_>>();
+        let mentioned = self.mentions.iter().map(|m| (m.variable, m.range.start));
+        mentioned.chain(self.variables.iter().enumerate().flat_map(in_text))
+    }
+
     pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
         self.mentions.iter().filter(move |m| m.variable == variable)
     }
@@ -181,10 +190,6 @@ impl Mention {
 }
 
 impl Variable {
-    pub fn comes_in_text(&mut self, at: usize) {
-        self.in_text = Some(self.in_text.map_or(at, |other| other.min(at)));
-    }
-
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value) = Default::default();
         let (name, changed, deferred, open, collected, mentioned) = (name.to_owned(), None, None, None, false, false);
@@ -202,7 +207,7 @@ impl Variable {
             has_value,
             deferred,
             changed,
-            in_text: None,
+            in_text: Vec::new(),
             open,
             collected,
             mentioned,
