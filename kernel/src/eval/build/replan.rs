@@ -463,9 +463,10 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
         }
     }
     // What is filled by later statements borrows there.
-    let elsewhere = |m: &&Mention| !own.as_ref().is_some_and(|own| own.contains(&m.range.start));
-    let filled: BTreeSet<usize> =
-        places.mentions_of(borrower).filter(elsewhere).filter_map(|m| parsed.statement(m.range.start)).collect();
+    let elsewhere = |at: &usize| !own.as_ref().is_some_and(|own| own.contains(at));
+    let assigned = places.assignments.iter().filter(|a| a.variable == borrower).map(|a| a.whole.start);
+    let there = places.mentions_of(borrower).map(|m| m.range.start).chain(assigned).filter(elsewhere);
+    let filled: BTreeSet<usize> = there.filter_map(|at| parsed.statement(at)).collect();
     let end = |from: usize| parsed.statements.iter().copied().find(|at| *at > from).unwrap_or(usize::MAX);
     let lent = filled.into_iter().filter(|&from| lend(borrower, from..end(from), parsed, loaded, before, plan)).count();
     if lent > 0 {

@@ -233,12 +233,15 @@ impl Session {
                 continue;
             }
             if declaration.is_pending() || made(name) || gone(name) {
-                let lost = self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name));
+                let lost =
+                    self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name) && !declaration.is_pending());
                 let made_in = Some(ready.file.clone()).filter(|_| made(name));
                 self.declared.insert(name.clone(), Declaration { made_in, lost, ..declaration });
             }
         }
-        for (name, declaration) in self.declared.iter_mut().filter(|(name, d)| d.lost.is_none() && gone(name)) {
+        for (name, declaration) in
+            self.declared.iter_mut().filter(|(name, d)| d.lost.is_none() && !d.is_pending() && gone(name))
+        {
             declaration.lost = types.remove(name).filter(|known| !known.is_empty());
         }
         self.declared.retain(|name, d| d.is_pending() || there.contains_key(&**name) || gone(name));
