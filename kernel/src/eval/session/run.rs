@@ -272,6 +272,8 @@ impl Session {
         reply: &Reply,
         events: &mut dyn FnMut(Event),
     ) {
+        // It had a value in the cell.
+        self.declared.retain(|name, d| !(d.is_unset() && ready.leaves.borrows.contains(name)));
         let waits = |n: &String| self.declared.get(n).is_some_and(Declaration::is_pending);
         for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n) && !waits(n)) {
             let early = format!("was not kept: {}, which declares it, ended early", cell.label());

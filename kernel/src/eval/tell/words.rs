@@ -124,7 +124,9 @@ impl<'t> Words<'t> {
         loop {
             match self.kind(at) {
                 Some(Kind::Open('(' | '[')) => at = self.behind_brackets(at)?,
-                Some(Kind::Punct('.')) if self.kind(at + 1) == Some(Kind::Ident) => at += 2,
+                // A field of a tuple is a number.
+                Some(Kind::Punct('.')) if matches!(self.kind(at + 1), Some(Kind::Ident | Kind::Number)) => at += 2,
+                Some(Kind::Punct('?')) => at += 1,
                 Some(Kind::Punct(':')) if self.word(at + 1) == ":" && self.kind(at + 2) == Some(Kind::Ident) => at += 3,
                 _ => return Some(at),
             }
