@@ -5,10 +5,10 @@ use super::held::{Held, along};
 use super::kept::{Along, kept};
 use super::numbers::{load_with_others, value_with_others};
 pub use super::plan::{Loaded, Plan};
+use super::waiting;
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
-use crate::eval::parse::places::Variable;
 use crate::eval::text::hash::Fnv;
 use crate::eval::text::scan::mentions;
 use crate::eval::text::source::{CellText, Source, Splice, Tag, blanked, line_column};
@@ -502,28 +502,7 @@ fn statement_edits(
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Splice::replace(range.clone(), blanked(&cell.text[range]))));
-    // The store must not have an earlier one of that name, of whatever cell.
-    let gone = |(n, v): (usize, &Variable)| match held.any() {
-        true => format!("xlazy_f.inside({n}, \"{}\", true);", v.name),
-        false => format!("xlazy_rt::forget(\"{}\");", v.name),
-    };
-    let mut edits = held.edits(edits);
-    for open in held.waiting().filter_map(|v| v.open.as_ref()) {
-        let names = parsed.places.beside(open).map(gone);
-        let stays =
-            |r: &Range<usize>| open.measured && open.lengths.at.iter().any(|at| at.start <= r.start && r.end <= at.end);
-        edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start || stays(&e.range));
-        // How long it is to be is computed all the same.
-        let lengths = open.lengths.at.iter().filter(|_| open.measured);
-        let (mut from, mut text) = (open.whole.start, names.collect::<String>());
-        for at in lengths {
-            text += &blanked(&cell.text[from..at.start]);
-            edits.push(Splice::replace(from..at.start, format!("{text}xlazy_rt::length({}, ", at.start)));
-            (from, text) = (at.end, ");".to_owned());
-        }
-        edits.push(Splice::replace(from..open.whole.end, text + &blanked(&cell.text[from..open.whole.end])));
-    }
-    edits.sort_by_key(|e| e.range.start);
+    let mut edits = waiting::left_out(cell, parsed, held, held.edits(edits));
     if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
         let (before, after) = if plan.ends { END } else { show(cell, defs) };
         // Around everything else that is inserted at the same places.

@@ -8,3 +8,4 @@ mod kept;
 pub mod numbers;
 pub mod plan;
 pub mod reach;
+mod waiting;

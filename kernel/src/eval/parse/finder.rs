@@ -284,7 +284,9 @@ impl<'m> Finder<'m> {
         let Some(named) = named else { return self.odd(&m.tokens.to_string()) };
         named.others.iter().for_each(|ident| self.odd(&ident.to_string()));
         named.values.iter().for_each(|ident| self.mentioned(ident, false, false, true));
-        let handed = self.handed(name, m);
+        // Those of others may take nothing but a text.
+        let is_of_std = name.starts_with("assert") || name.starts_with("debug_assert");
+        let handed = if is_of_std { self.handed(name, m) } else { Vec::new() };
         named.texts.iter().for_each(|text| self.named_in(text, &handed));
     }
 
