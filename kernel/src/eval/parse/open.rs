@@ -49,7 +49,7 @@ impl Open {
     /// The same, with its cell to compute how long it is, if that is all that is made of what cannot be written once more.
     pub fn measured(self) -> Option<Open> {
         let all = !self.lengths.at.is_empty() && self.earlier.iter().all(|name| self.lengths.earlier.contains(name));
-        all.then(|| Open { measured: true, of: Vec::new(), earlier: Vec::new(), ..self })
+        all.then(|| Open { measured: true, earlier: Vec::new(), ..self })
     }
 }
 
