@@ -257,7 +257,8 @@ fn learn_of_held(
         let statement = parsed.statement(at);
         let there = |m: &&Mention| parsed.statement(m.range.start) == statement;
         let borrower = places.mentions.iter().filter(kept).find(there).map(|m| m.variable);
-        if let Some(n) = borrower {
+        // A closure that mentions what the cell has for itself alone ends with it.
+        if let Some(n) = borrower.or_else(|| given_by_a_closure(error, at, parsed, plan)) {
             return borrows(n, parsed, loaded, before, plan);
         }
     }

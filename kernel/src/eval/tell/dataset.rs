@@ -44,6 +44,40 @@ pub(super) fn told<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<Told<'t>>
     }
 }
 
+/// Tensors where a dataset is wanted, `(x, y)`: as a dataset of them.
+pub(super) fn of_tensors<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<Told<'t>> {
+    let wanted = error.message.split('`').nth(1).filter(|_| error.code == "E0277")?;
+    let of = [": Dataset<", ": Cut<"].iter().find_map(|is| Some(wanted.split_once(is)?.0))?;
+    let rest = of.replace("xlazy::Tensor", "");
+    if rest.len() == of.len() || rest.contains(|c: char| !"()[]&,; ".contains(c) && !c.is_ascii_digit()) {
+        return None;
+    }
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let code = text.text.get(at.clone())?;
+    let parts = depth::as_people_write(code, || match bare(&syn::parse_str(code).ok()?) {
+        Expr::Tuple(all) => Some(all.elems.iter().map(|e| lent(e, code)).collect()),
+        Expr::Array(all) => Some(all.elems.iter().map(|e| lent(e, code)).collect()),
+        one @ (Expr::Path(_) | Expr::Field(_)) => Some(vec![lent(one, code)]),
+        _ => None,
+    })?;
+    let new = format!("data::TensorDataset::new([{}])", parts.join(", "));
+    Some((format!("{ANSWER}`{new}`"), Some((text, at, new))))
+}
+
+/// What is lent, or is a clone of something, by itself.
+fn bare(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(p) => bare(&p.expr),
+        Expr::Reference(r) => bare(&r.expr),
+        Expr::MethodCall(m) if m.method == "clone" => bare(&m.receiver),
+        other => other,
+    }
+}
+
+fn lent(e: &Expr, code: &str) -> String {
+    format!("&{}", &code[bare(e).span().byte_range()])
+}
+
 /// How one is written.
 pub(super) fn in_words(name: &str) -> String {
     format!(

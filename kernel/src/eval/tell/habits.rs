@@ -18,7 +18,7 @@ const MAP: &str = "std::collections::HashMap<_, _>";
 
 /// What is told, and the change that it is, if it is one.
 pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(String, Option<Change>)> {
-    if let Some((said, change)) = dataset::told(error, texts) {
+    if let Some((said, change)) = dataset::told(error, texts).or_else(|| dataset::of_tensors(error, texts)) {
         return Some((said, change.map(|(text, at, code)| Change::new(text, at, code))));
     }
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
