@@ -40,9 +40,12 @@ pub struct OpenLet {
     pub untouched: bool,
 }
 
+/// What the names begin with that stand for lengths.
+const LENGTH: &str = "xlazy_length_";
+
 /// What stands for a length in an open `let` whose cell is to compute it.
 pub fn measure(at: usize) -> String {
-    format!("xlazy_length_{at}_")
+    format!("{LENGTH}{at}_")
 }
 
 impl OpenLet {
@@ -51,7 +54,7 @@ impl OpenLet {
         for (at, length) in lengths {
             self.text = self.text.replace(&measure(*at), &length.to_string());
         }
-        !self.text.contains("xlazy_length_")
+        !self.text.contains(LENGTH)
     }
 
     /// Whether its `let` can be written once more where it is to be of another type: it is a number, or made of such, or as it was.

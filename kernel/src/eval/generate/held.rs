@@ -123,9 +123,9 @@ impl<'a> Held<'a> {
     pub fn back_at(&self, number: usize) -> Option<usize> {
         let places = &self.parsed.places;
         self.loaded(&places.variables[number]).filter(|l| self.ends_others(l))?;
-        let mentions = places.mentions_of(number).map(|m| m.range.start);
+        let named = places.named().filter(|(n, _)| *n == number).map(|(_, at)| at);
         let assigned = places.assignments.iter().filter(|a| a.variable == number).map(|a| a.whole.start);
-        self.parsed.statement(mentions.chain(assigned).chain(places.variables[number].in_text.iter().copied()).min()?)
+        self.parsed.statement(named.chain(assigned).min()?)
     }
 
     /// What ends where such a variable is had back.

@@ -112,8 +112,8 @@ pub(super) fn of_another_library(
         ("", _) if line.starts_with("class ") => {
             let name = first_name(&line[6..]);
             format!(
-                "a model is a struct of its layers, `struct {name} {{ part: nn::Linear }}`, with what it computes, `impl Module for {name} {{ parts!(part); fn forward(&self, x: \
-                 &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
+                "a model is a struct of its layers, `struct {name} {{ part: nn::Linear }}`, with what it computes, \
+                 `impl Module for {name} {{ parts!(part); fn forward(&self, x: &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
             )
         }
         ("", ["Module"]) if error.message.starts_with("cannot find derive macro") => {
