@@ -157,6 +157,8 @@ enum View {
     Changes,
     /// `Option<&mut i64>`
     Part,
+    /// `Option<&i64>` that is assigned to.
+    Best,
 }
 
 /// A vector, what has no `Clone`, and a map.
@@ -249,6 +251,11 @@ impl Borrowing {
                 format!("let {next} = {name}.next();")
             }
             View::Changes => format!("if let Some(x) = {name}.next() {{ *x += {n}; println!(\"{{x}}\"); }}"),
+            View::Best if self.rng.bool() => {
+                let values = if owner == 2 { "map.values()".to_owned() } else { format!("{}iter()", OWNERS[owner]) };
+                format!("for x in {values} {{ if {name}.is_none_or(|best| *best < *x - {n}) {{ {name} = Some(x); }} }}")
+            }
+            View::Best => format!("println!(\"{{:?}}\", {name});"),
             View::Part => {
                 self.live[owner].remove(at);
                 format!("if let Some(x) = {name} {{ *x += {n}; println!(\"{{x}}\"); }}")
@@ -293,11 +300,14 @@ impl Borrowing {
     }
 
     fn looked_at(&mut self, owner: usize) {
-        use View::{Grows, Looks, Many, Maybe, Walks};
-        self.live[owner].retain(|(_, view)| matches!(view, Looks | Many | Maybe | Walks | Grows));
+        use View::{Best, Grows, Looks, Many, Maybe, Walks};
+        self.live[owner].retain(|(_, view)| matches!(view, Looks | Many | Maybe | Walks | Grows | Best));
         let (name, n, of) = (self.name(), self.rng.i64(1..6), OWNERS[owner]);
         let values = if owner == 2 { "map.values()".to_owned() } else { format!("{of}iter()") };
-        let (text, view) = match (owner, self.rng.u8(..6)) {
+        let (text, view) = match (owner, self.rng.u8(..8)) {
+            // What is there first, and filled later.
+            (_, 6) => (format!("let mut {name}: Vec<&i64> = Vec::new();"), View::Grows),
+            (_, 7) => (format!("let mut {name}: Option<&i64> = None;"), View::Best),
             (_, 4) => (format!("let mut {name} = {values};"), View::Walks),
             (_, 5) => (format!("let mut {name}: Vec<&i64> = {values}.collect();"), View::Grows),
             (1, 0) => (format!("let {name} = bag.first();"), View::Looks),

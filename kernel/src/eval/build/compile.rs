@@ -108,8 +108,8 @@ impl Compiler {
         }
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText::new(0, ""));
-        let (gone, declared) = Default::default();
-        let scope = Scope { vars: &[], gone: &gone, declared: &declared, ours: &String::new };
+        let (gone, declared, filled) = Default::default();
+        let scope = Scope { vars: &[], gone: &gone, declared: &declared, filled: &filled, ours: &String::new };
         let parsed = Parsed::default();
         self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
         Ok(())
@@ -418,7 +418,7 @@ impl Compiler {
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
-        let (mut first, mut as_taken) = (First::default(), 0);
+        let (mut first, mut as_taken, mut as_filled) = (First::default(), 0, scope.filled.clone());
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
@@ -450,6 +450,17 @@ impl Compiler {
                         replan(&errors, &sent, &parsed, &loaded, plan) | self.find_paths(&errors, &sent, &loaded, plan)
                     }) =>
                 {
+                    let name = |n: &usize| parsed.places.variables[*n].name.clone();
+                    let filled: BTreeSet<String> = plan.filled.iter().map(name).chain(as_filled.clone()).collect();
+                    if filled != as_filled {
+                        as_filled = filled;
+                        let scope = Scope { filled: &as_filled, ..*scope };
+                        match self.statements(cell, range.clone(), as_written.clone(), defs.clone(), &scope, timing) {
+                            // It is told as what it was to be at first.
+                            Err(Refused::Failure(_)) => {}
+                            done => return done,
+                        }
+                    }
                     source = generate(&plan).0;
                 }
                 Compiled::Errors(errors) if let Some(shadowing) = shadowing(&errors, &sent, &as_written, &defs) => {

@@ -86,6 +86,8 @@ pub struct Scope<'a> {
     /// What became of variables that are no longer there.
     pub gone: &'a HashMap<String, String>,
     pub declared: &'a Declared,
+    /// Variables that borrow nothing so far and that the cell fills with what borrows.
+    pub filled: &'a BTreeSet<String>,
     /// The runtime's public names: name, kind and signature on each line.
     pub ours: &'a dyn Fn() -> String,
 }

@@ -34,13 +34,59 @@ fn may_lend(n: usize, loan: Loan, parsed: &Parsed, loaded: &[Loaded], plan: &Pla
     can && !plan.proven && places.variables[loan.to].begins == Some(loan.at)
 }
 
-/// A variable borrows what its `let` says that it changes, or else what it was lent in vain, since there is no copy of that.
-pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) {
+/// A variable of an earlier cell is to live on with what it borrows here; false where it cannot, or was to already.
+pub(super) fn is_to_be_filled(n: usize, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let l = Held::new(parsed, loaded, plan).loaded(&parsed.places.variables[n]);
+    l.is_some_and(Loaded::may_be_filled) && plan.filled.insert(n)
+}
+
+/// A variable of an earlier cell, which the cell has whole, is filled with what borrows what was lent in vain, or what others look at,
+/// too. That it may be is proven. False where nothing more is lent so.
+fn lend_to_what_is_filled(filled: usize, parsed: &Parsed, held: &Held, before: &Plan, plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let whole = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| l.whole);
+    if !whole(filled) || !before.proven {
+        return false;
+    }
+    let looks = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| held.looks(l));
+    let in_vain = |n: usize| held.can_hold(n) && (before.lends.contains_key(&n) || before.away.contains_key(&n));
+    let statement = |at: usize| parsed.statement(at);
+    let named = || places.named().filter_map(|(n, at)| Some((n, statement(at)?)));
+    // Another one may be filled before this one is.
+    let assigned = places.assignments.iter().filter(|a| whole(a.variable)).filter_map(|a| statement(a.whole.start));
+    let filling: BTreeSet<usize> = named().filter(|(n, _)| whole(*n)).map(|(_, at)| at).chain(assigned).collect();
+    let mut learned = false;
+    for (n, at) in named().filter(|(n, at)| !whole(*n) && filling.contains(at) && (looks(*n) || in_vain(*n))) {
+        let loans = plan.away.entry(n).or_default();
+        if loans.first().is_none_or(|first| first.at > at) {
+            loans.insert(0, Loan { to: filled, at, changes: false });
+            plan.lends.remove(&n);
+            if places.variables[n].declared.is_none() && !looks(n) {
+                plan.framed.insert(n);
+            }
+            learned = true;
+        }
+    }
+    learned
+}
+
+/// A variable borrows what its `let` says that it changes, or else what it was lent in vain, since there is no copy of that. True where
+/// that is so from now on, and not to be proven first.
+pub(super) fn lend_for_a_time(
+    borrower: usize,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    before: &Plan,
+    plan: &mut Plan,
+) -> bool {
     // Of what is tied it is asked what it is otherwise.
     let before = &Plan { tied: false, ..before.clone() };
     let (places, held) = (&parsed.places, Held::new(parsed, loaded, before));
     let v = &places.variables[borrower];
-    let Some((from, to)) = v.begins.zip(v.declared) else { return };
+    let Some((from, to)) = v.begins.zip(v.declared) else {
+        is_to_be_filled(borrower, parsed, loaded, plan);
+        return lend_to_what_is_filled(borrower, parsed, &held, before, plan);
+    };
     let within = |at: usize| (from..to).contains(&at);
     let mentions = |n: usize| places.named().any(|(m, at)| m == n && within(at));
     let mentioned = |n: usize| held.loaded(&places.variables[n]).filter(|_| mentions(n));
@@ -57,6 +103,7 @@ pub(super) fn lend_for_a_time(borrower: usize, parsed: &Parsed, loaded: &[Loaded
     if owners.iter().all(|n| may_lend(*n, loan, parsed, loaded, plan)) {
         lend_when_proven(&owners, loan, before, plan);
     }
+    false
 }
 
 /// What a variable is lent to changes it; false where that is no way to lend it.

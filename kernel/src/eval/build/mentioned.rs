@@ -83,6 +83,6 @@ pub(super) fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> R
         );
         return Err(sentence("CompileError", what));
     }
-    Loaded::are_whole(&mut out);
+    Loaded::are_whole(&mut out, scope.filled);
     Ok(out)
 }

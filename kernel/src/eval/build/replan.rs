@@ -1,5 +1,5 @@
 //! What a plan learns from rustc's answer to a try.
-use super::lending::{lend_for_a_time, lend_to_be_changed, made_of_a_whole, take_whole};
+use super::lending::{is_to_be_filled, lend_for_a_time, lend_to_be_changed, made_of_a_whole, take_whole};
 use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::open::Kind;
@@ -49,9 +49,8 @@ pub(super) fn replan(
         plan.asynchronous |= error.code == "E0728";
         if error.code == "E0507"
             && error.message.contains("captured variable in an `FnMut` closure")
-            && let Some(name) = error.message.split('`').nth(1)
+            && let Some(name) = named(error)
         {
-            let name = name.split(['.', '[']).next().unwrap_or(name).trim_start_matches('*');
             plan.moved.insert(name.to_owned());
         }
         if matches!(&*error.code, "E0596" | "E0384" | "E0594") {
@@ -270,6 +269,20 @@ fn learn_of_held(
     if let Some(Provenance::User { at, .. }) = lasting.filter(|s| s.ours).map(|s| source.provenance(s.start)) {
         return given_by_a_closure(error, at, parsed, plan).is_some_and(|n| borrows(n, parsed, loaded, before, plan));
     }
+    if let Some(Tag::Restore(name)) = lasting.and_then(tags)
+        && let Some(n) = places.earlier(&name)
+    {
+        return borrows(n, parsed, loaded, before, plan);
+    }
+    // What is tied lives no longer than that, and so may what is filled with it.
+    const FILLED: [&str; 2] = ["` appears in the type of `", "` declared here, outside of the closure body"];
+    let is_filled = |s: &&Span| s.label.as_deref().is_some_and(|label| FILLED.iter().any(|said| label.contains(said)));
+    if let Some(Tag::Load(name)) = error.spans.iter().find(is_filled).and_then(tags)
+        && let Some(n) = places.earlier(&name).filter(|_| before.tied)
+        && is_to_be_filled(n, parsed, loaded, plan)
+    {
+        return true;
+    }
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         let v = &places.variables[n];
@@ -394,10 +407,15 @@ fn changed_though_lent(
     Some(places.variables[changed].name.clone())
 }
 
+/// The variable that a message is about, of which it may name a part: `shop.items`, `*list`.
+fn named(error: &Diagnostic) -> Option<&str> {
+    error.message.split('`').nth(1)?.trim_start_matches(['*', '(']).split(['.', '[', ')']).next()
+}
+
 /// A variable of an earlier cell that a statement borrows for what another one keeps, and where.
 fn borrowed_by_what_is_kept(error: &Diagnostic, source: &Source, places: &Places) -> Option<(usize, usize)> {
-    let name =
-        error.message.strip_prefix("closure may outlive the current function, but it borrows `")?.split('`').next()?;
+    error.message.strip_prefix("closure may outlive the current function, but it borrows `")?;
+    let name = named(error)?;
     let at = error.spans.iter().filter(|s| s.ours).find_map(|s| match source.provenance(s.start) {
         Provenance::User { at, .. } if source.text[s.start..s.end].contains(name) => Some(at),
         Provenance::Generated(Tag::Mention(i)) => Some(places.mentions[*i].range.start),
@@ -412,7 +430,7 @@ fn given_by_a_closure(error: &Diagnostic, at: usize, parsed: &Parsed, plan: &Pla
     let places = &parsed.places;
     let begun = |v: &Variable| v.begins.zip(v.declared).is_some_and(|(from, to)| (from..to).contains(&at));
     let assigned = || places.assignments.iter().find(|a| a.whole.contains(&at)).map(|a| a.variable);
-    let lender = error.message.split('`').nth(1);
+    let lender = named(error);
     let keeps = |n: &usize| {
         let v = &places.variables[*n];
         v.declared.is_some() && Some(&*v.name) != lender && !plan.borrows.contains(n)
@@ -473,7 +491,9 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     if lent > 0 {
         return true;
     }
-    lend_for_a_time(borrower, parsed, loaded, before, plan);
+    if lend_for_a_time(borrower, parsed, loaded, before, plan) {
+        return true;
+    }
     // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
     let held = Held::new(parsed, loaded, before);
     let loaded = |n: &usize| held.loaded(&places.variables[*n]);

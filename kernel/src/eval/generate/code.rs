@@ -148,7 +148,7 @@ pub fn cell(
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
-    let lends = |v: &&Loaded| v.is_view() || v.views.is_some();
+    let lends = |v: &&Loaded| v.is_view() || v.whole || v.views.is_some();
     let mut tied: Vec<&Loaded> = if held.is_tied() { loaded.iter().filter(lends).collect() } else { Vec::new() };
     tied.sort_by_key(|v| std::cmp::Reverse(v.lent_to().len()));
     let is_tied = |v: &Loaded| tied.iter().any(|t| t.name == v.name);
@@ -199,6 +199,11 @@ pub fn cell(
             let first = begun.insert(&view.name).then(|| load(view));
             out.generated(Tag::Load(view.name.clone()), &held.tied(view, first));
         }
+    }
+    for view in tied.iter().filter(|view| view.whole && view.of.is_empty()) {
+        let loan = " let mut xlazy_filled = (); let xlazy_loan = xlazy_rt::loan(&mut xlazy_filled);";
+        begun.insert(&view.name);
+        out.generated(Tag::Load(view.name.clone()), &format!("{loan}{}", held.tied(view, Some(load(view)))));
     }
     // What borrows another one is lent itself behind that.
     for owner in tied.iter().filter(|v| v.views.is_some()) {

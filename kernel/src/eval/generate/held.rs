@@ -33,7 +33,7 @@ impl<'a> Held<'a> {
     /// What is loaded for a variable of an earlier cell.
     pub fn loaded(&self, v: &Variable) -> Option<&'a Loaded> {
         // What is tied stands in the code as it is written.
-        let tied = |l: &Loaded| self.plan.tied && (l.is_view() || l.views.is_some());
+        let tied = |l: &Loaded| self.plan.tied && (l.is_view() || l.whole || l.views.is_some());
         self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name && !self.joined(&v.name) && !tied(l))
     }
 
@@ -103,6 +103,9 @@ impl<'a> Held<'a> {
         let name = &view.name;
         let first = load.is_some();
         let load = load.unwrap_or_default();
+        if self.plan.made(view).is_some() {
+            return load;
+        }
         if first && !looks_only(view) && !view.whole {
             return format!("{load} let {name} = xlazy_rt::tied(xlazy_loan, {name});");
         }
@@ -256,7 +259,7 @@ impl<'a> Held<'a> {
             Some(Splice::insert(loan.at, text).tagged(Tag::Lend(n)))
         };
         let away = self.plan.away.iter().filter(|(n, _)| moves(**n)).filter_map(away);
-        self.plan.lends.iter().map(loan).chain(away).collect()
+        self.plan.lends.iter().map(loan).chain(away).filter(|_| !self.plan.plain).collect()
     }
 
     /// What stands around values without a name that stay in memory.

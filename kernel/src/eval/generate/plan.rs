@@ -61,21 +61,36 @@ impl Loaded {
     /// It does, and is of a type that would give what it borrows to whoever calls it, for good: what functions take and give, and what
     /// traits say of an object, have lifetimes that nothing can shorten.
     pub fn gives_away(&self) -> bool {
+        self.is_view() && self.cannot_be_shortened()
+    }
+
+    fn cannot_be_shortened(&self) -> bool {
         let lent = self.lent_type();
         let has_lifetimes = |ty: &str| ty.contains(['&', '\'']) || ty.contains("dyn ");
         let by_an_object = || objects(&lent).into_iter().any(|at| has_lifetimes(&lent[at.start + "dyn".len()..at.end]));
-        self.is_view() && (by_an_object() || lent.contains("fn(") && has_lifetimes(&lent))
+        by_an_object() || lent.contains("fn(") && has_lifetimes(&lent)
+    }
+
+    /// It borrows nothing so far, and is of a type that may.
+    pub fn may_be_filled(&self) -> bool {
+        let waits = self.open.as_ref().is_some_and(|open| open.pending && open.closure.is_none());
+        let borrows = waits || self.written_type.contains(['&', '\'']);
+        borrows && !self.whole && !self.is_view() && !self.lent && self.is_named() && !self.cannot_be_shortened()
+    }
+
+    /// Closures have no type that could be written.
+    fn is_named(&self) -> bool {
+        let part = self.written_type.strip_prefix("::core::option::Option<").unwrap_or(&self.written_type);
+        !part.strip_prefix(BOX).is_some_and(|of| of.starts_with("dyn "))
     }
 
     /// What borrows and needs a proof is had as any variable is, once it is proven that what it borrows stays with it; and with it all
-    /// else that borrows, which may be put into it. Closures have no type that could be written.
-    pub fn are_whole(all: &mut [Loaded]) {
-        let named = |l: &Loaded| {
-            let part = l.written_type.strip_prefix("::core::option::Option<").unwrap_or(&l.written_type);
-            l.is_view() && !part.strip_prefix(BOX).is_some_and(|of| of.starts_with("dyn "))
-        };
-        let any = all.iter().any(|l| named(l) && l.needs_proof());
-        all.iter_mut().for_each(|l| l.whole = any && named(l));
+    /// else that borrows, which may be put into it. So is what the cell fills.
+    pub fn are_whole(all: &mut [Loaded], filled: &BTreeSet<String>) {
+        let is_filled = |l: &Loaded| filled.contains(&l.name) && l.may_be_filled();
+        let named = |l: &Loaded| l.is_view() && l.is_named();
+        let any = all.iter().any(|l| named(l) && l.needs_proof() || is_filled(l));
+        all.iter_mut().for_each(|l| l.whole = any && named(l) || is_filled(l));
     }
 
     /// What borrows it until it is mentioned.
@@ -154,6 +169,8 @@ pub struct Plan {
     pub another_name: BTreeSet<usize>,
     /// Of those that borrow, to which something was lent in vain; and which would live on if what they borrow was `Clone`.
     pub in_vain: BTreeSet<usize>,
+    /// Variables of earlier cells that are to live on with what they borrow here, and do not.
+    pub filled: BTreeSet<usize>,
     pub not_clone: BTreeSet<usize>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
     pub leaks: BTreeSet<usize>,
@@ -286,6 +303,7 @@ impl Plan {
             views: pairs("views")?,
             unlent: BTreeSet::new(),
             in_vain: BTreeSet::new(),
+            filled: BTreeSet::new(),
             tied: false,
             unproven: BTreeMap::new(),
             beside: BTreeMap::new(),

@@ -12,7 +12,7 @@ use crate::eval::tell::errors::{self, run_failure};
 use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::rustc;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -70,7 +70,13 @@ impl Session {
             let names = line.call(Question::Names, "", Duration::from_secs(5)).ok();
             names.and_then(|names| names.get("text/plain").map(str::to_owned)).unwrap_or_default()
         };
-        let scope = Scope { vars: &self.vars, gone: &self.gone, declared: &self.declared, ours: &ours };
+        let scope = Scope {
+            vars: &self.vars,
+            gone: &self.gone,
+            declared: &self.declared,
+            filled: &Default::default(),
+            ours: &ours,
+        };
         self.compiler.opt_level = opt_level;
         let ready = self.compiler.compile(cell, range.clone(), &scope);
         self.compiler.opt_level = self.opt_level;
@@ -218,9 +224,13 @@ impl Session {
                 d.open = None;
                 d.made_in = Some(ready.file.clone());
             });
+            // The cell may have ended before it lent something.
+            let lent: BTreeSet<&String> = self.vars.iter().filter(|v| v.away).map(|v| &v.name).collect();
             for (name, more) in &ready.leaves.grown {
-                let views = self.declared.get_mut(name).map(|d| &mut d.views).filter(|views| !views.is_empty());
-                views.into_iter().for_each(|views| views.extend(more.clone()));
+                let more = more.iter().filter(|(of, _)| lent.contains(of)).map(|(of, changes)| (of.clone(), *changes));
+                if let Some(declaration) = self.declared.get_mut(name) {
+                    declaration.views.extend(more);
+                }
             }
         }
         for name in &ready.names.takes {
