@@ -146,6 +146,28 @@ fn what_is_collected_and_moved_is_known_without_a_compile_that_fails() {
     assert_eq!(run(&engine, 7, "(n, m)").0, "=> (7, 8)\n");
 }
 
+#[test]
+fn what_surely_borrows_is_lent_without_a_compile_that_fails() {
+    let engine = engine();
+    run(
+        &engine,
+        1,
+        "struct Bag { items: Vec<String> }\nlet words = vec![\"a\".to_owned()]; let bag = Bag { items: words.clone() };",
+    );
+    run(&engine, 2, "let t = Tensor::ones([2]);");
+    let compiles = |cell: u64, code: &str, wanted: u64| {
+        let (out, insight) = run(&engine, cell, code);
+        assert_eq!((&*out, insight["compiles"].as_u64()), ("", Some(wanted)), "{code}");
+    };
+    compiles(3, "let longer = |n: usize| words.iter().filter(|w| w.len() >= n).count(); let first = &words[0];", 1);
+    compiles(4, "let f = |x: &Tensor| x + &t; assert_eq!(f(&t).shape(), [2]);", 1);
+    // There is no copy of it: that is found once, and what borrows it until somebody mentions it is proven first.
+    compiles(5, "let count = || bag.items.len();", 3);
+    compiles(6, "let (left, right) = bag.items.split_at(1);", 4);
+    let (out, _) = run(&engine, 7, "(longer(1), first, count(), left.len(), right.len())");
+    assert_eq!(out, "=> (1, \"a\", 1, 1, 0)\n");
+}
+
 /// A cell is linked to the definitions that it needs: neither those that it does not mention nor earlier ones of a name make
 /// another cell of it, and what rustc takes from a crate that it has read ahead is no part of what is kept.
 #[test]

@@ -144,34 +144,39 @@ impl<T: 'static> HoldValue<T> for Of<T> {
 
 /// Lends a variable for good to what borrows it, chosen by autoref. A cell that changes it later takes a copy, so there must
 /// be one to be had; and a tensor keeps its buffers no longer than it is used.
+/// Lives as long as the cell, and so does what is borrowed of a variable that cannot be lent for longer: what rustc says then names it.
+pub struct Single;
+/// The first for what has no `Clone`, the other one for a tensor.
+pub type Singles<'s, 't> = (&'s Single, &'t Single);
+
 pub trait LendTensor {
-    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor;
+    fn lend<'f: 's, 's>(&self, _: Holds<'f>, of: Singles<'_, 's>, number: usize, held: &'f mut Tensor) -> &'s Tensor;
     fn lend_for_a_time<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut Tensor, _: bool) -> &'f mut Tensor {
         held
     }
 }
 impl LendTensor for &&Of<crate::Tensor> {
-    fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor {
+    fn lend<'f: 's, 's>(&self, _: Holds<'f>, _: Singles<'_, 's>, _: usize, held: &'f mut Tensor) -> &'s Tensor {
         held
     }
 }
 pub trait LendValue<T: 'static> {
-    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T;
+    fn lend<'f>(&self, holds: Holds<'f>, _: Singles<'_, '_>, number: usize, held: &'f mut T) -> &'static T;
 }
 impl<T: Clone + 'static> LendValue<T> for &Of<T> {
-    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T {
+    fn lend<'f>(&self, holds: Holds<'f>, _: Singles<'_, '_>, number: usize, held: &'f mut T) -> &'static T {
         holds.lend(number, held)
     }
 }
 pub trait LendSingle<T: 'static> {
-    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'f T;
+    fn lend<'f: 's, 's>(&self, _: Holds<'f>, of: Singles<'s, '_>, number: usize, held: &'f mut T) -> &'s T;
     /// Until it is mentioned again; to what changes it, or to what only looks.
     fn lend_for_a_time<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, changes: bool) -> &'static mut T {
         holds.lend_mut(number, held, changes)
     }
 }
 impl<T: 'static> LendSingle<T> for Of<T> {
-    fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut T) -> &'f T {
+    fn lend<'f: 's, 's>(&self, _: Holds<'f>, _: Singles<'s, '_>, _: usize, held: &'f mut T) -> &'s T {
         held
     }
 }

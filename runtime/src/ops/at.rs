@@ -229,7 +229,8 @@ impl Tensor {
     }
 
     /// Writes `value`, a number or a tensor that broadcasts, to the part of this tensor that `at` names (`x[at] = value`).
-    /// All clones see it, and so do views of this tensor.
+    /// All clones see it, and so do views of this tensor. Where a mask is true, one value costs no read: it is
+    /// [`Tensor::masked_fill_`].
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -246,9 +247,17 @@ impl Tensor {
             self.i(at).copy_(value);
             return self.clone();
         }
+        let value = value.into();
+        // A mask says itself where one value goes: how many elements that are need not be known.
+        if let Some(mask) = self.mask_of(&at)
+            && let Some(value) = one(&value)
+        {
+            self.assign("set", self.masked_fill(&mask, value));
+            return self.clone();
+        }
         // Where each element of the part lies in the flattened tensor; whatever the index, one scatter writes it.
         let places = Tensor::arange(0, self.numel(), 1).reshape(self.shape()).i(at);
-        let value = match value.into() {
+        let value = match value {
             Arg::Tensor(t) => t.clone(),
             Arg::Owned(t) => t,
             Arg::Scalar(s) => Tensor::full((), s),
@@ -256,6 +265,15 @@ impl Tensor {
         let new = put_at(&self.flatten(), &value, &[&places], [vec![0i64].into(), 0usize.into()], false);
         self.assign("set", new.reshape(self.shape()));
         self.clone()
+    }
+
+    /// The mask that is all of an index, as it broadcasts to this tensor: it may be one of its first dimensions.
+    fn mask_of(&self, at: &[At]) -> Option<Tensor> {
+        let [of] = at else { return None };
+        let mask = of.tensor().filter(|t| t.dtype() == DType::Bool)?;
+        let (shape, whole) = (mask.shape(), self.shape());
+        let rest = whole.strip_prefix(&shape[..])?;
+        Some(if rest.is_empty() { mask.clone() } else { mask.reshape([&shape[..], &vec![1; rest.len()]].concat()) })
     }
 
     /// [`Tensor::set`], with the underscore that other methods have which write.
@@ -304,5 +322,13 @@ impl Tensor {
         let _call = called("index", [self]);
         let list: Vec<At> = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         self.i(list)
+    }
+}
+
+/// A value that is a single one.
+fn one<'a>(value: &'a Arg) -> Option<Arg<'a>> {
+    match value.tensor() {
+        Some(t) => (t.numel() == 1).then(|| Arg::Owned(t.reshape(()))),
+        None => Some(value.again()),
     }
 }

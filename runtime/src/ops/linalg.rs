@@ -31,7 +31,9 @@ fn matmul_rule(s: &Sig) -> Rule {
     }
     if s.dtype(0) != s.dtype(1) {
         let message = format!("the dtypes differ: {} and {}; convert one", s.dtype(0), s.dtype(1));
-        return Err(message + &format!(", as in `.to({:?})`", s.dtype(0)));
+        // A product of floats and whole numbers is one of floats.
+        let to = if s.dtype(1).category() > s.dtype(0).category() { s.dtype(1) } else { s.dtype(0) };
+        return Err(message + &format!(", as in `.to({to:?})`"));
     }
     Ok(Type::new(s.dtype(0), shape))
 }

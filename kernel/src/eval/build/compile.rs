@@ -1,6 +1,7 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
 use super::again;
+use super::borrows::foresee;
 use super::compiler::{Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
@@ -363,6 +364,9 @@ impl Compiler {
         let tied = !framed.is_empty();
         let untried = Plan { moved, paths, closures, pending, functions, framed, tied, ..Plan::default() };
         let mut plan = untried.clone();
+        if !tied {
+            foresee(&parsed, &loaded, &mut plan);
+        }
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
             let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);

@@ -49,7 +49,9 @@ fn lend_to_what_is_filled(filled: usize, parsed: &Parsed, held: &Held, before: &
         return false;
     }
     let looks = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| held.looks(l));
-    let in_vain = |n: usize| held.can_hold(n) && (before.lends.contains_key(&n) || before.away.contains_key(&n));
+    let single = plan.single.clone();
+    let is_lent = |n: usize| before.lends.contains_key(&n) || before.away.contains_key(&n) || single.contains(&n);
+    let in_vain = |n: usize| held.can_hold(n) && is_lent(n);
     let statement = |at: usize| parsed.statement(at);
     let named = || places.named().filter_map(|(n, at)| Some((n, statement(at)?)));
     // Another one may be filled before this one is.
@@ -94,7 +96,8 @@ pub(super) fn lend_for_a_time(
     let changes = |n: usize, v: &Variable| {
         v.changed.is_some_and(within) || mentioned(n).is_some_and(|l| l.is_view() && !looks_only(l))
     };
-    let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n);
+    let single = |n: usize| plan.single.contains(&n) && mentions(n);
+    let lent = |n: usize| before.lends.get(&n).is_some_and(|loan| loan.to == borrower) || looks(n) || single(n);
     let mut owners: Vec<usize> = held.variables().filter(|(n, v)| changes(*n, v)).map(|(n, _)| n).collect();
     let loan = Loan { to: borrower, at: from, changes: !owners.is_empty() };
     if owners.is_empty() {

@@ -2,6 +2,7 @@
 mod advised;
 pub mod again;
 pub mod blame;
+mod borrows;
 pub mod cache;
 pub mod compile;
 pub mod compiler;

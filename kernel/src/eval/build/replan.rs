@@ -1,14 +1,14 @@
 //! What a plan learns from rustc's answer to a try.
-use super::lending::{is_to_be_filled, lend_for_a_time, lend_to_be_changed, made_of_a_whole, take_whole};
-use crate::eval::generate::held::{Assigned, Held};
-use crate::eval::generate::plan::{Form, Loaded, Loan, Plan};
+use super::borrows::{borrows, ends_with_the_cell};
+use super::lending::{is_to_be_filled, lend_to_be_changed, made_of_a_whole, take_whole};
+use crate::eval::generate::held::{Assigned, Held, SINGLE, TENSOR};
+use crate::eval::generate::plan::{Form, Loaded, Plan};
 use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Mention, Places, Variable};
 use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
@@ -28,6 +28,7 @@ pub(super) fn replan(
     if *plan != before {
         return true;
     }
+    plan.single.extend(errors.iter().filter_map(|error| lent_in_vain(error, SINGLE)));
     for error in errors {
         if let Some(end) = tensor_taken_out(error, source) {
             plan.another_name.insert(end);
@@ -269,6 +270,13 @@ fn learn_of_held(
     if let Some(Provenance::User { at, .. }) = lasting.filter(|s| s.ours).map(|s| source.provenance(s.start)) {
         return given_by_a_closure(error, at, parsed, plan).is_some_and(|n| borrows(n, parsed, loaded, before, plan));
     }
+    let lent_to = |n: usize| before.lends.get(&n).map(|loan| loan.to);
+    if let Some(n) = lent_in_vain(error, TENSOR).and_then(lent_to) {
+        return plan.borrows.contains(&n) || ends_with_the_cell(n, plan);
+    }
+    if let Some(n) = lent_in_vain(error, SINGLE).and_then(lent_to).filter(|_| lasting.is_none()) {
+        return borrows(n, parsed, loaded, before, plan);
+    }
     if let Some(Tag::Restore(name)) = lasting.and_then(tags)
         && let Some(n) = places.earlier(&name)
     {
@@ -372,6 +380,11 @@ fn learn_of_held(
     learned
 }
 
+/// What could not be lent for good, if that is what rustc says.
+fn lent_in_vain(error: &Diagnostic, of: &str) -> Option<usize> {
+    named(error)?.strip_prefix(of)?.parse().ok()
+}
+
 fn spans_of(error: &Diagnostic) -> impl Iterator<Item = &Span> {
     error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans))
 }
@@ -457,98 +470,6 @@ fn first_values(n: usize, tag: &Tag, parsed: &Parsed, before: &Plan, plan: &mut 
     let known = plan.again.len();
     plan.again.extend(found);
     plan.again.len() > known
-}
-
-/// A variable borrows: what its `let` mentions, or else the statements that fill it, is lent for good, so that both live on. Where that
-/// will not do, it ends with the cell.
-fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
-    let places = &parsed.places;
-    let v = &places.variables[borrower];
-    let lends = |plan: &Plan| {
-        plan.lends.values().filter(|l| l.to == borrower).count() + usize::from(plan.leaks.contains(&borrower))
-    };
-    if lends(plan) > lends(before) {
-        // One answer may say so in several errors.
-        return true;
-    }
-    if plan.borrows.contains(&borrower) {
-        return ends_with_the_cell(borrower, plan);
-    }
-    let own = v.begins.zip(v.declared).map(|(from, to)| from..to);
-    if let Some(own) = own.clone().filter(|_| lends(plan) == 0) {
-        let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
-        if lend(borrower, own, parsed, loaded, before, plan) || leaks {
-            return true;
-        }
-    }
-    // What is filled by later statements borrows there.
-    let elsewhere = |at: &usize| !own.as_ref().is_some_and(|own| own.contains(at));
-    let assigned = places.assignments.iter().filter(|a| a.variable == borrower).map(|a| a.whole.start);
-    let there = places.mentions_of(borrower).map(|m| m.range.start).chain(assigned).filter(elsewhere);
-    let filled: BTreeSet<usize> = there.filter_map(|at| parsed.statement(at)).collect();
-    let end = |from: usize| parsed.statements.iter().copied().find(|at| *at > from).unwrap_or(usize::MAX);
-    let lent = filled.into_iter().filter(|&from| lend(borrower, from..end(from), parsed, loaded, before, plan)).count();
-    if lent > 0 {
-        return true;
-    }
-    if lend_for_a_time(borrower, parsed, loaded, before, plan) {
-        return true;
-    }
-    // It was lent in vain: a copy of it cannot be had. What borrows a tensor ends with the cell in any case.
-    let held = Held::new(parsed, loaded, before);
-    let loaded = |n: &usize| held.loaded(&places.variables[*n]);
-    let other = |n: &usize| loaded(n).is_some_and(|l| !l.written_type.starts_with("::xlazy::"));
-    for n in before.lends.iter().filter(|(_, loan)| loan.to == borrower).map(|(n, _)| n) {
-        plan.in_vain.insert(borrower);
-        if other(n) {
-            plan.not_clone.insert(borrower);
-        }
-    }
-    ends_with_the_cell(borrower, plan)
-}
-
-/// Lends what a statement mentions to a variable; false where that is nothing new.
-fn lend(
-    borrower: usize,
-    statement: Range<usize>,
-    parsed: &Parsed,
-    loaded: &[Loaded],
-    before: &Plan,
-    plan: &mut Plan,
-) -> bool {
-    let places = &parsed.places;
-    let at = statement.start;
-    let within = |(n, at): &(usize, usize)| statement.contains(at) && *n != borrower;
-    let named: BTreeSet<usize> = places.named().filter(within).map(|(n, _)| n).collect();
-    // What was lent just now, for what is before, may be all that was missing.
-    let lent = |n: &usize| plan.lends.get(n).is_some_and(|loan| loan.at < at && !before.lends.contains_key(n));
-    if named.iter().any(lent) {
-        return true;
-    }
-    let held = Held::new(parsed, loaded, plan);
-    let earlier = |n: &usize| plan.lends.get(n).is_none_or(|other| other.at > at) && !plan.unlent.contains(n);
-    let lenders: Vec<usize> = named.into_iter().filter(|n| earlier(n) && held.can_lend(*n, at)).collect();
-    for &n in &lenders {
-        plan.lends.insert(n, Loan { to: borrower, at, changes: false });
-        if places.variables[n].declared.is_none() {
-            plan.framed.insert(n);
-        }
-    }
-    !lenders.is_empty()
-}
-
-fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
-    if let Some(at) = plan.views.get(&borrower).copied() {
-        let ended: Vec<usize> = plan.views.iter().filter(|(_, begins)| **begins == at).map(|(n, _)| *n).collect();
-        plan.views.retain(|_, begins| *begins != at);
-        plan.away.values_mut().for_each(|loans| loans.retain(|loan| loan.at != at));
-        plan.away.retain(|_, loans| !loans.is_empty());
-        plan.borrows.extend(ended);
-        return true;
-    }
-    plan.lends.retain(|_, loan| loan.to != borrower);
-    plan.leaks.remove(&borrower);
-    plan.borrows.insert(borrower)
 }
 
 /// What rustc's borrow checker says.

@@ -1,8 +1,8 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::declared::OpenLet;
 use super::definitions::Definitions;
-use super::held::{Held, along};
-use super::kept::{Along, kept};
+use super::held::{Held, SINGLE, TENSOR};
+use super::kept::{Along, along, kept};
 use super::numbers::{load_with_others, value_with_others};
 pub use super::plan::{Loaded, Plan};
 use super::waiting;
@@ -144,6 +144,12 @@ pub fn cell(
             " use xlazy_rt::{HoldHandle as _, HoldFuture as _, HoldIterator as _, HoldValue as _, GiveHandle as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
+        for n in plan.lends.keys() {
+            out.plain(&format!(
+                " let ({SINGLE}{n}, {TENSOR}{n}) = (xlazy_rt::Single, xlazy_rt::Single); \
+                 let xlazy_of_{n} = (&{SINGLE}{n}, &{TENSOR}{n});"
+            ));
+        }
     }
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));

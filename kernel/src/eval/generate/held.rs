@@ -1,6 +1,6 @@
 //! Variables that are held in boxes outside of the cell's code, so that they are there however it ends: what stands for their
 //! mentions. A variable whose mentions cannot be changed stays in the code as it is.
-use super::kept::{Along, kept};
+use super::kept::{Along, along, kept};
 use super::plan::{Form, Loaded, Loan, Plan};
 use crate::eval::parse::functions::Closure;
 use crate::eval::parse::parsed::Parsed;
@@ -235,7 +235,11 @@ impl<'a> Held<'a> {
                 }
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
                 false if self.plan.counted => format!(" let {name} = &*{whole};"),
-                false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
+                false => {
+                    format!(
+                        " let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, xlazy_of_{n}, {n}, {whole});"
+                    )
+                }
             };
             Splice::insert(at, text).tagged(Tag::Lend(n))
         };
@@ -564,14 +568,9 @@ impl<'a> Held<'a> {
     }
 }
 
-/// What a closure in that variable takes along: one whose type is left open mentions no variable.
-pub(super) fn along(v: &Variable) -> Along {
-    match &v.open {
-        Some(open) if open.makers.is_empty() => Along::Nothing,
-        _ if v.borrows => Along::Borrowed,
-        _ => Along::Variables,
-    }
-}
+/// What says in rustc's words that a variable could not be lent for good: there is no copy of it, or it is a tensor.
+pub const SINGLE: &str = "xlazy_single_";
+pub const TENSOR: &str = "xlazy_tensor_";
 
 pub enum Assigned {
     Place,

@@ -1,4 +1,5 @@
 //! What stores a variable.
+use crate::eval::parse::places::Variable;
 
 /// What a closure takes along.
 #[derive(Clone, Copy)]
@@ -10,6 +11,15 @@ pub(super) enum Along {
     Borrowed,
     /// It is lent for good, so that this is a reference to it.
     Lent,
+}
+
+/// What a closure in that variable takes along: one whose type is left open mentions no variable.
+pub(super) fn along(v: &Variable) -> Along {
+    match &v.open {
+        Some(open) if open.makers.is_empty() => Along::Nothing,
+        _ if v.borrows => Along::Borrowed,
+        _ => Along::Variables,
+    }
 }
 
 /// Stores a variable; a closure has these arguments, and is so far from `Fn`.

@@ -169,6 +169,8 @@ pub struct Plan {
     pub another_name: BTreeSet<usize>,
     /// Of those that borrow, to which something was lent in vain; and which would live on if what they borrow was `Clone`.
     pub in_vain: BTreeSet<usize>,
+    /// Variables that cannot be lent for good: there is no copy of them.
+    pub single: BTreeSet<usize>,
     /// Variables of earlier cells that are to live on with what they borrow here, and do not.
     pub filled: BTreeSet<usize>,
     pub not_clone: BTreeSet<usize>,
@@ -303,6 +305,7 @@ impl Plan {
             views: pairs("views")?,
             unlent: BTreeSet::new(),
             in_vain: BTreeSet::new(),
+            single: BTreeSet::new(),
             filled: BTreeSet::new(),
             tied: false,
             unproven: BTreeMap::new(),

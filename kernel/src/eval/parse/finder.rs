@@ -7,7 +7,7 @@ use super::syntax::{
     PatternNames, apart, assigns, bound, bytes, closure, closure_arguments, expressions, ident, is_plain, names_of,
     takes, written,
 };
-use super::temporaries::temporaries;
+use super::temporaries::{refers, temporaries};
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -114,7 +114,7 @@ impl<'m> Finder<'m> {
                     Pat::Type(t) if simple => Some(written(&t.ty, self.text, self.base)),
                     _ => None,
                 };
-                let borrows = closure(local).is_some_and(|c| c.capture.is_none());
+                let borrows = closure(local).is_some_and(|c| c.capture.is_none()) || refers(local);
                 let deferred = (init.is_none() && (typed.is_some() || !matches!(local.pat, Pat::Type(_))))
                     .then_some(Deferred { typed });
                 for (ident, open) in names.into_iter().zip(opens) {

@@ -25,7 +25,7 @@ pub struct Variable {
     pub plain: bool,
     /// The arguments of the closure that it is declared as, as `Binding` has them.
     pub closure: Option<Vec<String>>,
-    /// That closure is written without `move`: what it mentions it borrows.
+    /// What its `let` mentions it borrows: it is a closure without `move`, or a reference to a part of that.
     pub borrows: bool,
     /// It is assigned a closure, which is of a type of its own.
     pub closure_later: bool,

@@ -14,6 +14,16 @@ pub(super) fn temporaries(local: &Local, base: usize) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether its value is a reference to a variable, or to a part of one, that changes nothing.
+pub(super) fn refers(local: &Local) -> bool {
+    let is_place = |r: &syn::ExprReference| {
+        let mut temporary = false;
+        borrowed(&r.expr, &mut |_| temporary = true);
+        r.mutability.is_none() && !temporary && !guards(&r.expr) && !matches!(&*r.expr, Expr::Lit(_))
+    };
+    local.init.as_ref().is_some_and(|init| matches!(&*init.expr, Expr::Reference(r) if is_place(r)))
+}
+
 /// What is borrowed in an expression whose value lives on.
 fn extending(e: &Expr, found: &mut dyn FnMut(&Expr)) {
     match e {

@@ -336,6 +336,9 @@ fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
     let (wanted, found) = label.split_once(", found ").map(|(a, b)| (a.trim_matches('`'), b.trim_matches('`')))?;
     let (tensor, lent) = ("Tensor", "&Tensor");
     let is_number = |ty: &str| is_number(ty) || matches!(ty, "floating-point number" | "integer");
+    if wanted == "bool" && [tensor, lent, "f64"].contains(&found) {
+        return as_bool(given, found != "f64");
+    }
     if is_number(wanted) && [tensor, lent].contains(&found) {
         return Some(as_number(given, wanted));
     }
@@ -365,6 +368,35 @@ fn item_as(error: &Diagnostic, given: &str) -> Option<String> {
 fn as_number(given: &str, ty: &str) -> String {
     let cast = if ty == "f64" { String::new() } else { format!(" as {ty}") };
     format!("{ANSWER}`{}.item(){cast}` (of a tensor of one number, whose value it waits for)", receiver(given))
+}
+
+/// A tensor of one bool, or its number, as a condition; `assert!` is told of as a whole.
+fn as_bool(given: &str, is_tensor: bool) -> Option<String> {
+    let of_macro = ["assert!(", "debug_assert!("].iter().find_map(|begin| given.strip_prefix(begin));
+    let all = of_macro.map_or(given, |all| all.trim_end_matches(';').strip_suffix(')').unwrap_or(all));
+    let condition = first_argument(all)?;
+    let (of, sign) = match syn::parse_str::<syn::Expr>(condition).ok()? {
+        syn::Expr::Unary(not) if matches!(not.op, syn::UnOp::Not(_)) => {
+            (&condition[syn::spanned::Spanned::span(&not.expr).byte_range()], "==")
+        }
+        _ => (condition, "!="),
+    };
+    let (item, note) = match is_tensor {
+        true => (
+            ".item()",
+            " (of a tensor of one bool, whose value it waits for; of several, `.any()` or `.all()` says one)",
+        ),
+        false => ("", ""),
+    };
+    let code = format!("{}{item} {sign} 0.0", receiver(of));
+    let code = if of_macro.is_some() { given.trim_end_matches(';').replacen(condition, &code, 1) } else { code };
+    Some(format!("{ANSWER}`{code}`{note}"))
+}
+
+fn first_argument(all: &str) -> Option<&str> {
+    let arguments = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+    let first = syn::parse::Parser::parse_str(arguments, all).ok()?.into_iter().next()?;
+    all.get(syn::spanned::Spanned::span(&first).byte_range())
 }
 
 fn is_list(ty: &str) -> bool {

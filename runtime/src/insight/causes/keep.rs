@@ -1,6 +1,7 @@
 //! What is said by several causes: what becomes of programs that are needed again, promised only where the cache has room for
 //! another one; and what is done is called as whoever wrote the program calls it.
 use crate::insight::record::Record;
+use xlazy_core::run::Cause;
 
 /// The statement that ends a round.
 pub(super) const SYNC: &str = "sync();";
@@ -21,11 +22,12 @@ pub(super) fn once(new: &Record, which: &str) -> String {
     if new.room.full { stay } else { format!("compiled once, and {stay}") }
 }
 
-/// What ends a round of this program.
+/// What ends a round of this program, in front of what is read of it: that is computed with it then.
 pub(super) fn end(new: &Record) -> String {
+    let place = if new.cause == Cause::UnendedSteps { "right behind the step" } else { "in front of what is read" };
     match new.optimizer() {
-        Some(optimizer) => format!("`sync()`, or step with `optimizer_step(&mut {optimizer})`"),
-        None => "`sync()`".into(),
+        Some(optimizer) => format!("`sync()` {place}, or step with `optimizer_step(&mut {optimizer})`"),
+        None => format!("`sync()` {place}"),
     }
 }
 

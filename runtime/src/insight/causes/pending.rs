@@ -7,10 +7,7 @@ use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::{Kind, Step};
 use xlazy_core::run::Cause;
-use xlazy_core::text::{
-    Edit, Spot, callers, decides_rounds, function, insert_before, insert_behind, insert_in_each_round, known, location,
-    loops,
-};
+use xlazy_core::text::{Edit, Spot, callers, decides_rounds, function, insert_before, insert_behind, known, location};
 use xlazy_core::ty::TypeRef;
 use xlazy_mime::count;
 
@@ -316,7 +313,9 @@ fn other_sizes<'a>(new: &'a Record, old: &'a Record) -> Option<(&'a Step, Vec<Ty
         let mut of_rounds: Vec<TypeRef> = before.iter().chain(now).rev().step_by(*in_round).copied().collect();
         of_rounds.reverse();
         of_rounds.dedup();
-        (of_rounds.len() > 1).then_some((step, of_rounds))
+        // Of another dtype it is another op.
+        let same = of_rounds.iter().all(|ty| ty.dtype == step.ty.dtype);
+        (of_rounds.len() > 1 && same).then_some((step, of_rounds))
     };
     let mut seen: HashSet<(u32, u64)> = HashSet::default();
     let mut first = |i: &usize| last(*i) && seen.insert((new.steps[*i].op.id, new.lines[*i]));
@@ -371,12 +370,9 @@ fn one_for_all(new: &Record, old: &Record) -> String {
     other_sizes(new, old).map_or_else(|| ONE.to_owned(), |(step, types)| each_size(new, step, &types))
 }
 
-/// Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.
+/// Before the value is read: behind it, what is read would be computed for itself.
 fn sync_of_rounds(new: &Record) -> Option<Vec<Edit>> {
-    match loops(new.site).is_empty() {
-        false => insert_in_each_round(new.site, SYNC),
-        true => insert_before(new.site, SYNC),
-    }
+    insert_before(new.site, SYNC)
 }
 
 /// Whether a line belongs to what the function around `from` does: it is in it, or in what that calls, by name. No where
