@@ -173,8 +173,7 @@ impl Tensor {
     #[track_caller]
     pub fn movedim(&self, source: impl Into<Dims>, destination: impl Into<Dims>) -> Tensor {
         let _call = called("movedim", [self]);
-        let at = |d: Dims| d.0.iter().map(|&d| self.dim_index("movedim", d)).collect::<Vec<_>>();
-        let (from, to) = (at(source.into()), at(destination.into()));
+        let (from, to) = (self.each_dim("movedim", &source.into()), self.each_dim("movedim", &destination.into()));
         if from.len() != to.len() {
             refuse("movedim", &[self], "needs as many destinations as sources");
         }

@@ -231,8 +231,7 @@ impl Tensor {
     #[track_caller]
     pub fn tensordot_dims(&self, other: &Tensor, dims_self: impl Into<Dims>, dims_other: impl Into<Dims>) -> Tensor {
         let _call = called("tensordot_dims", [self, other]);
-        let a: Vec<usize> = dims_self.into().0.iter().map(|&d| self.dim_index("tensordot", d)).collect();
-        let b: Vec<usize> = dims_other.into().0.iter().map(|&d| other.dim_index("tensordot", d)).collect();
+        let (a, b) = (self.each_dim("tensordot", &dims_self.into()), other.each_dim("tensordot", &dims_other.into()));
         if a.len() != b.len() {
             refuse("tensordot", &[self, other], "needs as many dimensions of one as of the other");
         }

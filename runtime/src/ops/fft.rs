@@ -113,7 +113,7 @@ fn several(op: &'static str, x: &Tensor, s: Dims, dim: Dims) -> Vec<(i64, Option
     let dims: Vec<i64> = match (s.0.len(), dim.0.len()) {
         (0, 0) => (0..rank as i64).collect(),
         (n, 0) if n <= rank => ((rank - n) as i64..rank as i64).collect(),
-        _ => dim.0.iter().map(|&d| x.dim_index(op, d) as i64).collect(),
+        _ => x.each_dim(op, &dim).into_iter().map(|d| d as i64).collect(),
     };
     if !s.0.is_empty() && s.0.len() != dims.len() || (1..dims.len()).any(|i| dims[..i].contains(&dims[i])) {
         refuse(op, &[x], format!("needs a size for each of different dimensions, not {:?} for {dims:?}", s.0));

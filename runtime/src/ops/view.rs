@@ -194,6 +194,17 @@ fn stack_all(tensors: &[&Tensor], dim: i64) -> Tensor {
 }
 
 impl Tensor {
+    /// Dimensions as indices, in their order.
+    #[track_caller]
+    pub(crate) fn each_dim(&self, op: &'static str, dims: &Dims) -> Vec<usize> {
+        let mut out = Vec::with_capacity(dims.0.len());
+        // In a closure the caller would be this library.
+        for &d in &dims.0 {
+            out.push(self.dim_index(op, d));
+        }
+        out
+    }
+
     /// The same elements in another shape; one size may be -1 and is worked out (`torch.reshape`). A view, unless the
     /// tensor is a view itself whose elements do not lie so in memory: a transposed one that is flattened is copied.
     ///
@@ -309,7 +320,7 @@ impl Tensor {
     #[track_caller]
     pub fn permute(&self, dims: impl Into<Dims>) -> Tensor {
         let dims = dims.into();
-        let order: Vec<i64> = dims.0.iter().map(|&d| self.dim_index("permute", d) as i64).collect();
+        let order: Vec<i64> = self.each_dim("permute", &dims).into_iter().map(|d| d as i64).collect();
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if sorted.len() != self.dim() || sorted.iter().enumerate().any(|(i, &d)| d != i as i64) {
@@ -390,7 +401,7 @@ impl Tensor {
     /// `tensor([1, 2, 3]).flip(0)` is `[3, 2, 1]`.
     #[track_caller]
     pub fn flip(&self, dims: impl Into<Dims>) -> Tensor {
-        let dims: Vec<i64> = dims.into().0.iter().map(|&d| self.dim_index("flip", d) as i64).collect();
+        let dims: Vec<i64> = self.each_dim("flip", &dims.into()).into_iter().map(|d| d as i64).collect();
         if (1..dims.len()).any(|i| dims[..i].contains(&dims[i])) {
             refuse("flip", &[self], format!("a dimension appears twice in {dims:?}"));
         }

@@ -280,7 +280,7 @@ impl Tensor {
         if dims.0.is_empty() {
             return (0..self.dim()).collect();
         }
-        let mut out: Vec<usize> = dims.0.iter().map(|&d| self.dim_index(op, d)).collect();
+        let mut out = self.each_dim(op, dims);
         if self.dim() == 0 {
             // dimension 0 of a scalar may be named, and is none
             return vec![];

@@ -1,4 +1,5 @@
 //! What is advised as a change of the cell's text, so that it can be tried, and what is advised of what comes of it.
+use super::division;
 use super::instead::{ANSWER, IN_RUST};
 use super::literals::is_rust;
 use super::python;
@@ -29,6 +30,7 @@ impl Change {
         if (code.starts_with("println!(") || code.starts_with("format!(")) && code.contains("{}") {
             others.push(code.replace("{}", "{:?}"));
         }
+        others.extend(division::others(&code));
         Change { text: text.clone(), at, code, others }
     }
 }

@@ -1,4 +1,5 @@
 //! Python's comprehensions, `[f(a) for a, b in xs if a > 0]` and those of sets and dictionaries, as what iterators have.
+use super::division::of_floats;
 use super::words::{Words, receiver};
 use crate::eval::text::scan::Kind;
 use std::ops::Range;
@@ -18,14 +19,15 @@ pub(super) fn around(
     });
     let (place, open, first, close) = all.min_by_key(|(place, ..)| place.len())?;
     let text = |from: usize, to: usize| words.part(from, to).map(|(text, _)| text);
+    let part = |from: usize, to: usize| Some(of_floats(&here(&text(from, to)?)));
     let colon = (open + 1..first).find(|i| words.word(*i) == ":" && words.within(open + 1, *i));
     let (element, collected) = match (words.word(open), colon) {
         ("{", Some(colon)) => {
-            let pair = format!("({}, {})", here(&text(open + 1, colon)?), here(&text(colon + 1, first)?));
+            let pair = format!("({}, {})", part(open + 1, colon)?, part(colon + 1, first)?);
             (pair, "std::collections::HashMap<_, _>")
         }
-        ("{", None) => (here(&text(open + 1, first)?), "std::collections::HashSet<_>"),
-        _ => (here(&text(open + 1, first)?), "Vec<_>"),
+        ("{", None) => (part(open + 1, first)?, "std::collections::HashSet<_>"),
+        _ => (part(open + 1, first)?, "Vec<_>"),
     };
     let code = clauses(words, first, close, &element, collected, here)?;
     // What a call is given stays in its brackets.

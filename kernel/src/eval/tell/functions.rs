@@ -119,7 +119,10 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
     }
     let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
     let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
-    let said = with(said.to_string(), "x", &receiver(&all[0]));
+    // Of a number with a point Rust does not say of which type it is.
+    let is_float = matches!(syn::parse_str(&all[0]), Ok(syn::LitFloat { .. }));
+    let first = if is_float { format!("{}_f64", all[0]) } else { receiver(&all[0]).into_owned() };
+    let said = with(said.to_string(), "x", &first);
     let said = with(said, "b", all.get(1).map_or("", |b| b));
     let said = with(said, "a", &all[0]);
     Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })

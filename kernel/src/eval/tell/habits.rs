@@ -2,7 +2,7 @@
 use super::change::Change;
 use super::dataset;
 use super::instead::{ANSWER, IN_RUST};
-use super::numbers::is_number;
+use super::numbers::{as_float, is_number};
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
 use super::subscript;
@@ -29,6 +29,9 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         Some((format!("{begin}`{code}`{note}"), Some(Change::new(text, at, code))))
     };
     match (&*error.code, &*quoted) {
+        ("E0277", _) if let Some((at, code)) = as_float(message, &words, &at) => {
+            written(IN_RUST, at, code, ": numbers of two types do not mix")
+        }
         ("E0425" | "E0412" | "E0433" | "E0422" | "E0405" | "E0404", [name, ..]) => {
             let path = in_a_module(name, &known.rustc.ours).filter(|_| text.text.get(at.clone()) == Some(name))?;
             written(ANSWER, at, path, "")

@@ -2,6 +2,7 @@
 //! the call around it by torch's signature and ours.
 use super::call::{self, Call};
 use super::comprehension;
+use super::division::of_floats;
 use super::example;
 use super::literals::{is_rust, may_be_whole, rusty};
 use super::options::{is_option, method_of};
@@ -131,6 +132,9 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         // What a function is given that is one itself, it knows the arguments of.
         if pattern.word(0) == "lambda" && line[..range.start].trim_end().ends_with(['(', ',']) {
             code = code.replacen(": &Tensor", "", 1);
+        }
+        if pattern.word(0) == "lambda" || (0..pattern.len()).any(|i| pattern.word(i) == "for") {
+            code = of_floats(&code);
         }
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();

@@ -5,6 +5,7 @@ mod call;
 pub mod change;
 mod comprehension;
 mod dataset;
+mod division;
 mod elements;
 mod elsewhere;
 pub mod errors;

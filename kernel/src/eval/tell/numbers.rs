@@ -1,6 +1,9 @@
 //! Numbers of two types in one expression, and lists of numbers in a text.
+use super::literals::is_whole;
 use super::texts::Texts;
+use super::words::Words;
 use crate::eval::toolchain::diagnostic::Diagnostic;
+use std::ops::Range;
 
 /// What to write, where rustc says that numbers of two types, or a tensor and a number, do not go together.
 pub(super) fn told(message: &str) -> Option<String> {
@@ -8,6 +11,34 @@ pub(super) fn told(message: &str) -> Option<String> {
         return Some("`.item()` reads a tensor's number: `total += loss.item()`".to_owned());
     }
     of_two_numbers(message).then(|| mixed(message))
+}
+
+/// A whole number that a float is multiplied with, or divided by, as a float: where it stands, and the code.
+pub(super) fn as_float(message: &str, words: &Words, at: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let is_float = |ty: &str| ty.starts_with('f') || ty == "{float}";
+    let [left, right] = [types(message).next()?, types(message).nth(1)?];
+    let sign = words.at(at.start).filter(|i| matches!(words.word(*i), "*" | "/"))?;
+    if !of_two_numbers(message) || is_float(left) == is_float(right) {
+        return None;
+    }
+    let mut first = words.operand_before(sign)?;
+    while first > 1 && ["*", "/", "%"].contains(&words.word(first - 1)) {
+        first = words.operand_before(first - 1)?;
+    }
+    let (ty, side) = match is_float(left) {
+        true => (left, sign + 1..words.operand(sign + 1)?),
+        false => (right, first..sign),
+    };
+    let (whole, place) = words.part(side.start, side.end)?;
+    let ty = if ty == "f32" { ty } else { "f64" };
+    Some((
+        place,
+        match words.operand(side.start) == Some(side.end) {
+            _ if is_whole(&whole) => format!("{whole}.0"),
+            true => format!("{whole} as {ty}"),
+            false => format!("({whole}) as {ty}"),
+        },
+    ))
 }
 
 /// How a list is shown in the format that its brackets in a text say, `{:.3}` being one number's.

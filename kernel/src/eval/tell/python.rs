@@ -1,4 +1,5 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
+use super::division::of_floats;
 use super::format::{self, how_in_rust};
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::literals::is_rust;
@@ -317,7 +318,7 @@ pub(super) fn old_format(text: &str, at: usize) -> Option<String> {
 
 /// `println!("{} of {}", a, b)`.
 fn filled(name: &str, format: &str, values: &[String]) -> String {
-    let values: String = values.iter().map(|value| format!(", {value}")).collect();
+    let values: String = values.iter().map(|value| format!(", {}", of_floats(value))).collect();
     format!("{name}!(\"{format}\"{values})")
 }
 
