@@ -121,8 +121,8 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
     let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
     // Of a number with a point Rust does not say of which type it is.
     let is_float = matches!(syn::parse_str(&all[0]), Ok(syn::LitFloat { .. }));
-    let first = if is_float { format!("{}_f64", all[0]) } else { receiver(&all[0]).into_owned() };
-    let said = with(said.to_string(), "x", &first);
+    let first = if is_float { format!("{}_f64", all[0]) } else { all[0].clone() };
+    let said = with(said.to_string(), "x", &receiver(&first));
     let said = with(said, "b", all.get(1).map_or("", |b| b));
     let said = with(said, "a", &all[0]);
     Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })
@@ -171,7 +171,7 @@ mod tests {
                 Some("in Rust: `format!(\"{:.2}\", loss)` as a text, `(loss * 1e2).round() / 1e2` as a number"),
             ),
             ("max", "max(a, b + 1)", Some("in Rust: `a.max(b + 1)`")),
-            ("abs", "abs(-3.0)", Some("in Rust: `(-3.0).abs()`")),
+            ("abs", "abs(-3.0)", Some("in Rust: `(-3.0_f64).abs()`")),
             ("len", "len(v, w)", None),
             ("re", "re.match(a, b)", Some("`:dep regex` brings regular expressions")),
             ("re", "re + 1", None),
