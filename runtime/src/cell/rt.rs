@@ -142,13 +142,13 @@ impl<T: 'static> HoldValue<T> for Of<T> {
     }
 }
 
-/// Lends a variable for good to what borrows it, chosen by autoref. A cell that changes it later takes a copy, so there must
-/// be one to be had; and a tensor keeps its buffers no longer than it is used.
 /// Lives as long as the cell, and so does what is borrowed of a variable that cannot be lent for longer: what rustc says then names it.
 pub struct Single;
 /// The first for what has no `Clone`, the other one for a tensor.
 pub type Singles<'s, 't> = (&'s Single, &'t Single);
 
+/// Lends a variable for good to what borrows it, chosen by autoref. A cell that changes it later takes a copy, so there must
+/// be one to be had; and a tensor keeps its buffers no longer than it is used.
 pub trait LendTensor {
     fn lend<'f: 's, 's>(&self, _: Holds<'f>, of: Singles<'_, 's>, number: usize, held: &'f mut Tensor) -> &'s Tensor;
     fn lend_for_a_time<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut Tensor, _: bool) -> &'f mut Tensor {
