@@ -57,8 +57,8 @@ fn divisions<'a>(words: &'a Words) -> impl Iterator<Item = usize> + 'a {
     (0..words.len()).filter(move |&i| words.word(i) == "/" && alone(i))
 }
 
-/// What is divided, with all that it is a product of, and by what.
-fn operands(words: &Words, i: usize) -> Option<(Range<usize>, Range<usize>)> {
+/// What stands before a `*` or `/`, with all that it is a product of, and what behind.
+pub(super) fn operands(words: &Words, i: usize) -> Option<(Range<usize>, Range<usize>)> {
     let mut from = words.operand_before(i)?;
     while from > 1 && ["*", "/", "%"].contains(&words.word(from - 1)) {
         from = words.operand_before(from - 1)?;

@@ -1,4 +1,5 @@
 //! Numbers of two types in one expression, and lists of numbers in a text.
+use super::division::operands;
 use super::literals::is_whole;
 use super::texts::Texts;
 use super::words::Words;
@@ -21,14 +22,8 @@ pub(super) fn as_float(message: &str, words: &Words, at: &Range<usize>) -> Optio
     if !of_two_numbers(message) || is_float(left) == is_float(right) {
         return None;
     }
-    let mut first = words.operand_before(sign)?;
-    while first > 1 && ["*", "/", "%"].contains(&words.word(first - 1)) {
-        first = words.operand_before(first - 1)?;
-    }
-    let (ty, side) = match is_float(left) {
-        true => (left, sign + 1..words.operand(sign + 1)?),
-        false => (right, first..sign),
-    };
+    let (before, behind) = operands(words, sign)?;
+    let (ty, side) = if is_float(left) { (left, behind) } else { (right, before) };
     let (whole, place) = words.part(side.start, side.end)?;
     let ty = if ty == "f32" { ty } else { "f64" };
     Some((
