@@ -9,8 +9,8 @@ pub const HEALED: Magic = Magic {
     usage: "%healed [--json]",
     summary: "attributes that became parameters because they kept changing",
     help: r#"A position or another attribute that changes between otherwise equal programs is made a parameter at
-its first change, so that by itself it causes two compilations and no more; where something else of the program changes at the
-same time, that is compiled as well. This lists what was healed.
+its first change, so that by itself it causes two compilations and no more; where something else of the
+program changes at the same time, that is compiled as well. This lists what was healed.
 %heal off turns healing off.
 
 ```
