@@ -3,6 +3,7 @@ use super::lending::lend_for_a_time;
 use crate::eval::generate::held::Held;
 use crate::eval::generate::plan::{Loaded, Loan, Plan};
 use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::places::Variable;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -31,12 +32,12 @@ pub(super) fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], befor
             return true;
         }
     }
-    // What is filled by later statements borrows there.
+    // What is filled by later statements borrows there; a closure has all that it borrows from the beginning.
     let elsewhere = |at: &usize| !in_own(*at);
     let assigned = places.assignments.iter().filter(|a| a.variable == borrower).map(|a| a.whole.start);
     let there = places.mentions_of(borrower).map(|m| m.range.start).chain(assigned).filter(elsewhere);
     let filled: BTreeSet<usize> = there.filter_map(|at| parsed.statement(at)).collect();
-    let filled = filled.into_iter().filter(|_| !in_vain);
+    let filled = filled.into_iter().filter(|_| !in_vain && v.closure.is_none());
     let end = |from: usize| parsed.statements.iter().copied().find(|at| *at > from).unwrap_or(usize::MAX);
     let lent = filled.filter(|&from| lend(borrower, from..end(from), parsed, loaded, before, plan)).count();
     if lent > 0 {
@@ -58,16 +59,24 @@ pub(super) fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], befor
     ends_with_the_cell(borrower, plan)
 }
 
-/// Lends what is surely borrowed, before rustc says so. What borrows a tensor ends with the cell.
+/// Lends what is surely borrowed, before rustc says so. What borrows a tensor ends with the cell; what changes what it borrows does so
+/// in a first try, by which it is seen that it can be kept.
 pub(super) fn foresee(parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) {
     let (before, places) = (plan.clone(), &parsed.places);
     let held = Held::new(parsed, loaded, &before);
     let is_tensor = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| l.written_type == "::xlazy::Tensor");
     for (n, v) in held.variables().filter(|(n, v)| v.borrows && held.holds(*n)) {
         let Some((from, to)) = v.begins.zip(v.declared) else { continue };
-        match places.named().any(|(of, at)| (from..to).contains(&at) && is_tensor(of)) {
-            true => drop(plan.borrows.insert(n)),
-            false => drop(lend(n, from..to, parsed, loaded, &before, plan)),
+        let changes = |of: &Variable| of.changed.is_some_and(|at| (from..to).contains(&at));
+        if places.named().any(|(of, at)| (from..to).contains(&at) && is_tensor(of)) {
+            plan.borrows.insert(n);
+            continue;
+        }
+        lend(n, from..to, parsed, loaded, &before, plan);
+        if v.closure.is_some() && held.variables().any(|(of, v)| of != n && changes(v)) {
+            lend_for_a_time(n, parsed, loaded, &plan.clone(), plan);
+            ends_with_the_cell(n, plan);
+            plan.closures.insert(n, 1);
         }
     }
 }

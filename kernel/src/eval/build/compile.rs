@@ -181,8 +181,11 @@ impl Compiler {
         Ok(Ready { group_file, defines, ..ready })
     }
 
-    pub fn commit(&mut self, ready: &Ready) {
+    /// Puts into force what the cell defines; whether that is another than before.
+    pub fn commit(&mut self, ready: &Ready) -> bool {
+        let changed = !self.defs.same(&ready.defs);
         self.defs = ready.defs.clone();
+        changed
     }
 
     /// Compiles the cell's items, with those of earlier cells that depend on them.
@@ -225,7 +228,7 @@ impl Compiler {
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
         let ((mut name, mut source), mut to) = generate(&plan);
         let key = self.cache.key(&needs.options, &self.placed(to.externs()), &source.text);
-        self.warmer.read_ahead(to.crates());
+        self.read_ahead(&to);
         let mut found = self.made_before(&name, &source);
         if found.is_none()
             && let Some((entry, known, id)) = self.cached(&key)
@@ -386,7 +389,7 @@ impl Compiler {
         let lets = loaded.iter().filter_map(|v| v.open.as_ref()).map(|o| &*o.text);
         let text = [&*source.text].into_iter().chain(lets).collect::<Vec<_>>().join("\n");
         let key = self.cache.key(&needs.options, &self.placed(to.externs()), &text);
-        self.warmer.read_ahead(to.crates());
+        self.read_ahead(&to);
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
             let held = Held::new(&parsed, &loaded, &plan);

@@ -2,7 +2,7 @@
 use super::cache::CellCache;
 use super::early::Early;
 use super::objects::Objects;
-use super::paths::{Crates, Paths};
+use super::paths::{Crates, Paths, written};
 use super::warm::Warmer;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
@@ -11,7 +11,6 @@ use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::tell::errors::Explained;
 use crate::eval::text::source::{Source, Sources};
-use crate::eval::text::types::{Named, nameable};
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
@@ -148,11 +147,18 @@ impl Compiler {
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
-        // An instance of a generic function may be any crate's that rustc comes to know.
-        let named: BTreeSet<&str> = defs.crates().collect();
-        let behind = self.objects.behind(defs.crates()).into_iter().filter(|name| !named.contains(&**name));
-        let behind = behind.filter_map(|name| self.objects.get(&name).cloned()).collect();
-        Needs { externs: self.placed(defs.externs()), behind, options, begun: false }
+        Needs { externs: self.placed(defs.externs()), options, begun: false }
+    }
+
+    /// The objects of these groups, and of all that they are linked to: an instance of a generic function may be any crate's that
+    /// rustc comes to know.
+    pub(super) fn linked<'a>(&self, crates: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+        self.objects.behind(crates).iter().filter_map(|name| self.objects.get(name).cloned()).collect()
+    }
+
+    /// The compilers that start from now on read these groups before there is a text.
+    pub(super) fn read_ahead(&self, to: &Definitions) {
+        self.warmer.read_ahead(to.crates(), self.linked(to.crates()));
     }
 
     /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
@@ -175,9 +181,7 @@ impl Compiler {
         loop {
             timing.tries += 1;
             let externs = self.placed(needs.externs.clone());
-            let behind = needs.behind.iter().map(|object| self.dir.join(object.file_name().unwrap_or_default()));
-            let behind = behind.collect();
-            let needs = &Needs { externs, behind, options: needs.options.clone(), begun: rest.is_some() };
+            let needs = &Needs { externs, options: needs.options.clone(), begun: rest.is_some() };
             let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();
@@ -186,20 +190,25 @@ impl Compiler {
                 _ => self.machine(&format!("rustc does not start: {e}")),
             })?;
             let id = warm.id.clone();
-            // The next one starts up meanwhile: for another try, for the cell's statements, or for the next cell.
+            // The next one starts up meanwhile for the cell's statements, and behind this one for another try.
             let mut next = Needs { begun: true, ..needs.clone() };
             let metadata = links_to.and(warm.metadata.as_ref()).map(|m| m.0.clone()).filter(|_| self.early.wanted);
             let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
             next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
             next.externs.extend(links_to.map(|name| (name.to_owned(), made)));
-            self.warmer.warm_up(&next);
+            let at_once = rest.is_none();
+            if at_once {
+                self.warmer.warm_up(&next);
+            }
             self.remember(&id, &source);
             timing.libraries = warm.libraries;
+            let read = warm.read.clone();
             let compiled = match warm.feed(text, &self.at_work) {
                 None => Compiled::Stopped,
                 Some(mut compiling) => {
                     self.settle_group();
-                    compiling.begin_to_link();
+                    let named = needs.externs.iter().map(|(name, _)| &**name).filter(|name| source.text.contains(name));
+                    compiling.begin_to_link(&self.linked(named.chain(read.iter().map(|name| &**name))));
                     if early && compiling.says_metadata() {
                         Compiled::Known(Box::new(compiling))
                     } else {
@@ -207,6 +216,10 @@ impl Compiler {
                     }
                 }
             };
+            // Beside this one it would slow it down. While the cell runs it is no loss, which is when `warm_up` does it.
+            if !at_once && !matches!(compiled, Compiled::Object(..)) {
+                self.warmer.warm_up(&next);
+            }
             // Errors that are not about the source may come from the libraries, and without those it means the same.
             let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
             match &compiled {
@@ -239,12 +252,12 @@ impl Compiler {
     /// Finds out where the types of variables are public, while the user reads what the cell did.
     pub fn prepare(&mut self, vars: &[Var]) {
         let crates = self.crates();
-        self.paths.prepare(vars.iter().filter_map(written), || crates);
+        self.paths.prepare(vars.iter().map(|v| &*v.type_name), || crates);
     }
 
     /// What of a variable's type no cell can name.
     pub fn private(&mut self, var: &Var) -> Option<String> {
-        self.paths.private(&written(var)?).map(|p| p.trim_start_matches("::").to_owned())
+        self.paths.private(&written(&var.type_name)?).map(|p| p.trim_start_matches("::").to_owned())
     }
 
     pub(super) fn remember(&self, id: &str, source: &Arc<Source>) {
@@ -335,13 +348,5 @@ impl Compiler {
             format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
         let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
         sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
-    }
-}
-
-/// A variable's type as a cell writes it, whatever became of definitions since.
-fn written(var: &Var) -> Option<String> {
-    match nameable(&var.type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
-        Named::Type(written) => Some(written),
-        Named::Refused(_) => None,
     }
 }

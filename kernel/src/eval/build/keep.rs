@@ -55,8 +55,8 @@ impl Compiler {
         if self.opt_level == 0
             && let Some(source) = self.sources.get(&ready.file)
         {
-            let needs = self.needs(&ready.links);
-            self.warmer.lend(&ready.file, &source.text, &object, &needs);
+            let (needs, groups) = (self.needs(&ready.links), self.linked(ready.links.crates()));
+            self.warmer.lend(&ready.file, &source.text, &object, needs, groups);
         }
         match ready.keep.clone() {
             None => drop(std::fs::remove_file(object)),

@@ -1,6 +1,6 @@
 //! The objects of definition groups. Later cells are linked to them for as long as the notebook lives, so there is a second
 //! copy of each, in a file without a name that nobody can delete: the folder may go while the kernel lives.
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub struct Objects {
     groups: Vec<Group>,
+    /// Where each crate is in there.
+    at: HashMap<String, usize>,
     spare: Option<File>,
 }
 
@@ -23,7 +25,11 @@ struct Group {
 
 impl Objects {
     pub fn get(&self, crate_name: &str) -> Option<&PathBuf> {
-        self.groups.iter().find(|g| g.crate_name == crate_name).map(|g| &g.object)
+        self.group(crate_name).map(|g| &g.object)
+    }
+
+    fn group(&self, crate_name: &str) -> Option<&Group> {
+        self.at.get(crate_name).map(|at| &self.groups[*at])
     }
 
     /// All of them; what one is linked to comes before it.
@@ -36,9 +42,9 @@ impl Objects {
         let mut all = BTreeSet::new();
         let mut next: Vec<String> = crates.map(str::to_owned).collect();
         while let Some(name) = next.pop() {
-            let group = self.groups.iter().find(|g| g.crate_name == name);
-            if all.insert(name) {
-                next.extend(group.into_iter().flat_map(|g| g.links.iter().cloned()));
+            if !all.contains(&name) {
+                next.extend(self.group(&name).into_iter().flat_map(|g| g.links.iter().cloned()));
+                all.insert(name);
             }
         }
         all
@@ -53,6 +59,7 @@ impl Objects {
         let copy = self.copied(&mut opened, object).ok();
         self.groups.retain(|g| g.crate_name != crate_name);
         self.groups.push(Group { crate_name: crate_name.to_owned(), object: object.to_owned(), links, copy });
+        self.at = self.groups.iter().enumerate().map(|(at, g)| (g.crate_name.clone(), at)).collect();
         Ok(())
     }
 

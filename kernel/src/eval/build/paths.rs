@@ -1,12 +1,12 @@
 //! Where types are public. `std::any::type_name` says in which module a type is defined, and that may be a private one.
 //! rustc knows the way out: an error about a private path names the re-export of that very type.
-use crate::eval::text::types::paths_in;
+use crate::eval::text::types::{Named, nameable, paths_in};
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
 use crate::folder::run_somewhere;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +18,8 @@ use std::thread::JoinHandle;
 pub struct Paths {
     /// The path by which a cell can name the type; `None` when there is none.
     known: HashMap<String, Option<String>>,
+    /// Types whose paths are known, or asked about.
+    read: HashSet<String>,
     /// rustc is being asked, beside everything else.
     asked: Option<(BTreeSet<String>, JoinHandle<Answers>)>,
     /// The rustc that is.
@@ -50,11 +52,13 @@ impl Paths {
     }
 
     /// Finds out about the types of variables before a cell mentions them.
-    pub fn prepare(&mut self, written: impl Iterator<Item = String>, crates: impl FnOnce() -> Crates) {
+    pub fn prepare<'a>(&mut self, types: impl Iterator<Item = &'a str>, crates: impl FnOnce() -> Crates) {
         if self.asked.is_some() {
             return;
         }
-        let all: BTreeSet<String> = written.flat_map(|w| paths_in(&w)).collect();
+        let unread: BTreeSet<&str> = types.filter(|t| !self.read.contains(*t)).collect();
+        let all: BTreeSet<String> = unread.iter().filter_map(|t| written(t)).flat_map(|w| paths_in(&w)).collect();
+        self.read.extend(unread.into_iter().map(str::to_owned));
         let new: BTreeSet<String> = all.into_iter().filter(|p| !certain(p) && !self.known.contains_key(p)).collect();
         if !new.is_empty() {
             let (crates, paths, at_work) = (crates(), new.clone(), self.at_work.clone());
@@ -90,6 +94,14 @@ impl Paths {
             self.known.extend(ask(&crates(), new, &self.at_work));
         }
         self.known(written)
+    }
+}
+
+/// A variable's type as a cell writes it, whatever became of definitions since.
+pub(super) fn written(type_name: &str) -> Option<String> {
+    match nameable(type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
+        Named::Type(written) => Some(written),
+        Named::Refused(_) => None,
     }
 }
 

@@ -10,12 +10,12 @@ use crate::eval::generate::code as generate;
 use crate::eval::text::hash::crate_of;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
-use crate::eval::toolchain::rustc::{self, Compiled, Library, Needs, Warm};
+use crate::eval::toolchain::rustc::{self, Beginning, Compiled, Library, Needs, Warm};
 use crate::folder::Folder;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -52,6 +52,8 @@ struct Stock {
     libraries: Vec<(Library, Needs)>,
     /// Groups that the last cell was linked to: the next one may be, and then rustc has read them already.
     ahead: BTreeSet<String>,
+    /// Their objects, with what those are linked to.
+    linked: Vec<PathBuf>,
     /// A cell could not be linked beside rustc: rustc does it from then on.
     by_rustc: bool,
     ended: bool,
@@ -68,15 +70,21 @@ impl Starter {
 
     fn start(&self, needs: &Needs, stock: &Stock) -> io::Result<Warm> {
         let fitting = stock.libraries.iter().filter(|(_, n)| needs.begun && fits(n, needs));
-        let libraries: Vec<Library> = fitting.map(|(l, _)| l.clone()).collect();
+        let libraries: Vec<Library> = fitting.clone().map(|(l, _)| l.clone()).collect();
+        let behind = fitting.flat_map(|(_, n)| n.externs.iter().map(|(name, _)| name.clone()));
         // One that is being compiled while this one starts is not there yet.
         let ahead = needs.externs.iter().filter(|(name, file)| stock.ahead.contains(name) && file.exists());
-        let named = ahead.map(|(name, _)| &**name).chain(libraries.iter().map(|l| &*l.name));
-        let beginning = needs.begun.then(|| generate::beginning(named));
+        let ahead: Vec<String> = ahead.map(|(name, _)| name.clone()).collect();
+        let named = ahead.iter().map(|name| &**name).chain(libraries.iter().map(|l| &*l.name));
+        let beginning = needs.begun.then(|| Beginning {
+            text: generate::beginning(named),
+            crates: ahead.iter().cloned().chain(behind).collect(),
+            objects: stock.linked.clone(),
+        });
         let id = self.new_id();
         let dir = self.folder.path();
         let object = rustc::object_in(&dir, &id);
-        rustc::start(&self.install, &dir, id, object, needs, &libraries, (beginning.as_deref(), stock.by_rustc))
+        rustc::start(&self.install, &dir, id, object, needs, &libraries, (beginning, stock.by_rustc))
     }
 }
 
@@ -118,9 +126,11 @@ impl Warmer {
         }
     }
 
-    /// What the compilers that start from now on read before there is a text.
-    pub fn read_ahead<'a>(&self, crates: impl Iterator<Item = &'a str>) {
-        self.starter.stock().ahead = crates.map(str::to_owned).collect();
+    /// What the compilers that start from now on read before there is a text: groups, and their objects with what those are
+    /// linked to.
+    pub fn read_ahead<'a>(&self, crates: impl Iterator<Item = &'a str>, linked: Vec<PathBuf>) {
+        let mut stock = self.starter.stock();
+        (stock.ahead, stock.linked) = (crates.map(str::to_owned).collect(), linked);
     }
 
     /// Leaves linking to rustc from now on; false when that is so already.
@@ -139,7 +149,7 @@ impl Warmer {
 
     /// Makes a library of a cell's source in `file`, beside everything else, if its object has much that others could use. One
     /// at a time: what comes meanwhile will come again.
-    pub fn lend(&mut self, file: &str, text: &str, object: &Path, needs: &Needs) {
+    pub fn lend(&mut self, file: &str, text: &str, object: &Path, needs: Needs, groups: Vec<PathBuf>) {
         if self.making.as_ref().is_some_and(|m| !m.is_finished()) {
             return;
         }
@@ -150,10 +160,10 @@ impl Warmer {
         let Some(library) = library else { return };
         // The file is about to go.
         let Ok(object) = std::fs::read(object) else { return };
-        let (starter, cache, needs, of) = (self.starter.clone(), self.cache.clone(), needs.clone(), crate_of(file));
+        let (starter, cache, of) = (self.starter.clone(), self.cache.clone(), crate_of(file));
         let work = move || {
             if instances(&object, &of) >= MANY && !has_initialisers(&object) {
-                make(&starter, &cache, library, needs);
+                make(&starter, &cache, library, needs, groups);
             }
         };
         self.making = Builder::new().name("xlazy-library".into()).spawn(work).ok();
@@ -183,7 +193,7 @@ fn discard(waiting: impl Iterator<Item = (Warm, Needs)>) {
 }
 
 /// Compiles a library, or finds it in the cache, and has the next compiler know it.
-fn make(starter: &Starter, cache: &CellCache, library: generate::Library, needs: Needs) {
+fn make(starter: &Starter, cache: &CellCache, library: generate::Library, needs: Needs, groups: Vec<PathBuf>) {
     let generate::Library { name, text, .. } = library;
     if starter.stock().libraries.iter().any(|(l, _)| l.name == name) {
         return;
@@ -207,7 +217,7 @@ fn make(starter: &Starter, cache: &CellCache, library: generate::Library, needs:
     if stock.libraries.len() == MOST_LIBRARIES {
         stock.libraries.remove(0);
     }
-    stock.libraries.push((Library { name, file }, needs.clone()));
+    stock.libraries.push((Library { name, file, groups }, needs.clone()));
     // The one that waits does not know it. A cell that comes meanwhile has taken that one, and starts another after it.
     let unaware: Vec<(Warm, Needs)> = stock.waiting.extract_if(.., |(_, n)| n.begun && fits(&needs, n)).collect();
     for (_, known) in &unaware {
@@ -239,7 +249,6 @@ fn has_initialisers(object: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     #[test]
     fn instances_of_others_functions_alone_are_lent() {

@@ -99,7 +99,7 @@ impl Session {
             let _ = ready.object.as_ref().map(std::fs::remove_file);
             return Reply::Interrupted;
         }
-        self.compiler.commit(&ready);
+        let redefined = self.compiler.commit(&ready);
         self.gone.retain(|name, _| !self.compiler.defs.has(name));
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
@@ -108,7 +108,9 @@ impl Session {
             self.registered.push(known);
         }
         if mode.kind != Kind::Replay {
-            self.drop_outdated(events);
+            if redefined {
+                self.drop_outdated(events);
+            }
             self.give_way(&ready.defines, &cell.label(), events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
@@ -169,7 +171,7 @@ impl Session {
         let lost: Vec<String> = done.lost.iter().map(|(name, _)| name.clone()).collect();
         let before = self.vars.drain(..).map(|v| (v.name, v.type_name));
         let types: HashMap<String, String> = before.chain(done.lost.iter().cloned()).collect();
-        let mut reply = self.conclude(mode, done, &ready, events);
+        let mut reply = self.conclude(mode, done, &ready, &types, events);
         if mode.kind != Kind::Hidden {
             self.declare(&ready, mode.cell, types, &lengths);
             self.note_what_is_lent(&ready, events);
@@ -413,6 +415,7 @@ impl Session {
         mode: &Mode,
         Done { outcome, vars, lost, .. }: Done,
         ready: &Ready,
+        before: &HashMap<String, String>,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
         let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
@@ -441,7 +444,7 @@ impl Session {
         self.gone.retain(|name, _| !there.contains(&**name));
         self.lost.names.retain(|name| !there.contains(&**name));
         self.vars = vars;
-        self.refuse_nameless(&ready.leaves.closures, events);
+        self.refuse_nameless(&ready.leaves.closures, before, events);
         self.compiler.prepare(&self.vars);
         match outcome {
             Outcome::Ok => Reply::Ok,

@@ -4,7 +4,7 @@ use crate::engine::Event;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::text::scan;
 use crate::eval::text::types;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xlazy_mime::{Question, Var};
 
 impl Session {
@@ -77,8 +77,15 @@ impl Session {
         self.forget(names);
     }
 
-    /// Drops variables whose types no later cell could write down, and says what to do instead.
-    pub fn refuse_nameless(&mut self, closures: &BTreeMap<String, Vec<String>>, events: &mut dyn FnMut(Event)) {
+    /// Drops variables whose types no later cell could write down, and says what to do instead. Those that had the same type before
+    /// have been looked at then.
+    pub fn refuse_nameless(
+        &mut self,
+        closures: &BTreeMap<String, Vec<String>>,
+        before: &HashMap<String, String>,
+        events: &mut dyn FnMut(Event),
+    ) {
+        let new = |v: &&Var| before.get(&v.name) != Some(&v.type_name) || closures.contains_key(&v.name);
         let refused = |v: &Var| {
             let named = types::nameable(&v.type_name, &mut |c, p| {
                 self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
@@ -103,7 +110,7 @@ impl Session {
             };
             Some((v.name.clone(), why))
         };
-        let refused = self.vars.iter().filter_map(refused).collect();
+        let refused = self.vars.iter().filter(new).filter_map(refused).collect();
         self.refuse(refused, events);
     }
 

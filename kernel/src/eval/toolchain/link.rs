@@ -1,5 +1,6 @@
 //! Links a cell's object, beside the compiler. rust-lld starts with rustc, before there is a cell, reads the libraries, and waits
-//! for the object on its standard input: what is left to do then takes 2 ms, of the 16 that it takes as rustc starts it.
+//! for the object on its standard input: what is left to do then takes 2 ms, of the 16 that it takes as rustc starts it. Of the
+//! groups of earlier cells it reads those alone that the last cell was linked to; where the next one needs others, it starts anew.
 use super::linker::Lld;
 use std::ffi::OsString;
 use std::io::{Result, Write};
@@ -36,14 +37,21 @@ pub struct Link {
     /// What rustc makes.
     pub object: PathBuf,
     waiting: Option<Child>,
-    /// What it is linked to, of which some may still have to be made.
-    libraries: Vec<PathBuf>,
+    /// The groups that it is linked to, with what those are.
+    groups: Vec<PathBuf>,
 }
 
 impl Link {
-    /// What links to these libraries, and exports what that list names, where the object does not say so itself. None where the
-    /// toolchain's own libraries are not found.
-    pub fn new(lld: &Lld, target: &Path, dir: &Path, libraries: &[&Path], exports: Option<&Path>) -> Option<Link> {
+    /// What links to these libraries and groups, and exports what that list names, where the object does not say so itself. None
+    /// where the toolchain's own libraries are not found.
+    pub fn new(
+        lld: &Lld,
+        target: &Path,
+        dir: &Path,
+        libraries: &[&Path],
+        groups: Vec<PathBuf>,
+        exports: Option<&Path>,
+    ) -> Option<Link> {
         let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
         args.extend(exports.map(|list| with("--version-script=", list)));
         args.extend(lld.search.iter().map(|folder| with("-L", folder)));
@@ -53,19 +61,28 @@ impl Link {
         }
         args.extend(SYSTEM.iter().map(OsString::from));
         args.extend([with("-rpath=", dir), "-o".into(), target.into()]);
-        let libraries = libraries.iter().map(|library| library.to_path_buf()).collect();
         let mut link =
-            Link { exe: lld.exe.clone(), args, object: target.with_extension("o"), waiting: None, libraries };
-        link.begin();
+            Link { exe: lld.exe.clone(), args, object: target.with_extension("o"), waiting: None, groups: Vec::new() };
+        link.begin(groups);
         Some(link)
     }
 
-    /// Starts it if it does not wait already, and what it is to read is there.
-    pub fn begin(&mut self) {
-        if self.waiting.is_none() && self.libraries.iter().all(|library| library.exists()) {
-            let mut command = self.command(Path::new(STDIN));
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-            self.waiting = command.spawn().ok();
+    /// Starts it, unless one waits already that has read these groups.
+    pub fn begin(&mut self, groups: Vec<PathBuf>) {
+        if self.waiting.is_some() && groups.iter().all(|group| self.groups.contains(group)) {
+            return;
+        }
+        self.stop();
+        self.groups = groups;
+        let mut command = self.command(Path::new(STDIN));
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.waiting = command.spawn().ok();
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut waiting) = self.waiting.take() {
+            let _ = waiting.kill();
+            let _ = waiting.wait();
         }
     }
 
@@ -85,17 +102,14 @@ impl Link {
     fn command(&self, object: &Path) -> Command {
         let mut command = Command::new(&self.exe);
         // As with rustc, Ctrl-C in a terminal is for the cell.
-        command.args(&self.args).arg(object).process_group(0);
+        command.args(&self.args).args(&self.groups).arg(object).process_group(0);
         command
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Some(mut waiting) = self.waiting.take() {
-            let _ = waiting.kill();
-            let _ = waiting.wait();
-        }
+        self.stop();
         let _ = std::fs::remove_file(&self.object);
     }
 }

@@ -7,11 +7,11 @@ use super::at_work::AtWork;
 use super::diagnostic::Diagnostic;
 use super::install::Installation;
 use super::link::Link;
-use super::linker::Lld;
 use crate::eval::text::depth;
 use crate::eval::text::hash::crate_of;
 use crate::folder::run_somewhere;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::process::CommandExt;
@@ -34,6 +34,8 @@ pub struct Warm {
     /// What others may be compiled against before the object is there.
     pub metadata: Option<Metadata>,
     pub libraries: usize,
+    /// Groups that its beginning names.
+    pub read: Vec<String>,
 }
 
 /// A file that rustc makes, and that goes with this.
@@ -62,6 +64,17 @@ pub struct Library {
     /// Its crate.
     pub name: String,
     pub file: PathBuf,
+    /// The groups that it is linked to, with what those are.
+    pub groups: Vec<PathBuf>,
+}
+
+/// What rustc reads before there is a text.
+pub struct Beginning {
+    pub text: String,
+    /// Groups that it names.
+    pub crates: Vec<String>,
+    /// Their objects, with what those are linked to.
+    pub objects: Vec<PathBuf>,
 }
 
 /// What a compiler must be told when it starts, before there is any text.
@@ -69,8 +82,6 @@ pub struct Library {
 pub struct Needs {
     /// Definition groups: crate name and object. The source names those that it is linked to.
     pub externs: Vec<(String, PathBuf)>,
-    /// What those are linked to besides, which is no longer in force.
-    pub behind: Vec<PathBuf>,
     pub options: Vec<String>,
     /// It waits for the rest of a cell's statements, and not for a whole source.
     pub begun: bool,
@@ -127,7 +138,7 @@ pub const EDITION_OLDER: &str = "--edition=2021";
 /// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
 const STACK: &str = "RUST_MIN_STACK";
 
-/// Starts rustc for a source yet to come, or for what follows `beginning`, which it reads at once. `by_rustc` has it link, too.
+/// Starts rustc for a source yet to come, or for what follows a beginning, which it reads at once. `by_rustc` has it link, too.
 /// What is compiled against a group's metadata, whose object is still being made, is a crate that rustc links to nothing.
 pub fn start(
     install: &Installation,
@@ -136,10 +147,10 @@ pub fn start(
     object: PathBuf,
     needs: &Needs,
     libraries: &[Library],
-    (beginning, by_rustc): (Option<&str>, bool),
+    (beginning, by_rustc): (Option<Beginning>, bool),
 ) -> std::io::Result<Warm> {
     let dep_info = object.with_extension("d");
-    let begun = beginning.map(|_| object.with_extension("rs"));
+    let begun = beginning.as_ref().map(|_| object.with_extension("rs"));
     let mut command = command(install, dir, &id, needs, libraries, begun.as_deref());
     let lld = install
         .toolchain
@@ -148,8 +159,13 @@ pub fn start(
         .filter(|_| !by_rustc && !needs.options.iter().any(|o| o.starts_with("--extern=")));
     let early = needs.externs.iter().any(|(_, object)| is_metadata(object));
     let exports = early.then(|| exported(dir)).transpose()?;
-    let link = lld.filter(|_| begun.is_some());
-    let link = link.and_then(|lld| linked(install, lld, dir, &object, needs, libraries, exports.as_deref()));
+    let link = beginning.as_ref().zip(lld).and_then(|(beginning, lld)| {
+        let read = libraries.iter().flat_map(|library| &library.groups).chain(&beginning.objects);
+        let read: BTreeSet<&PathBuf> = read.filter(|group| group.exists()).collect();
+        let own = libraries.iter().map(|library| library.file.as_path());
+        let own: Vec<&Path> = own.chain([install.runtime_so.as_path()]).collect();
+        Link::new(lld, &object, dir, &own, read.into_iter().cloned().collect(), exports.as_deref())
+    });
     let metadata = lld.filter(|_| begun.is_none()).map(|_| Metadata(object.with_extension(METADATA)));
     command.args(metadata.iter().map(|file| with("--emit=metadata=", &file.0)));
     match &link {
@@ -157,13 +173,15 @@ pub fn start(
         None => command.arg(with("--emit=link=", &object)),
     };
     command.arg(with("--emit=dep-info=", &dep_info));
-    if let (Some(file), Some(beginning)) = (&begun, beginning) {
-        std::fs::write(file, format!("{beginning}\ninclude!({SOURCE:?});\n"))?;
+    if let (Some(file), Some(beginning)) = (&begun, &beginning) {
+        std::fs::write(file, format!("{}\ninclude!({SOURCE:?});\n", beginning.text))?;
         // Two cells may declare types of one name, which the names of their crates tell apart.
         let kind = if early { "--crate-type=rlib" } else { "--crate-type=cdylib" };
         command.args([kind, &format!("--crate-name={}", crate_of(&file_name(&id)))]);
     }
-    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, link, metadata, libraries: libraries.len() })
+    let (child, libraries) = (command.spawn()?, libraries.len());
+    let read = beginning.map(|b| b.crates).unwrap_or_default();
+    Ok(Warm { child, id, object, dep_info, begun, link, metadata, libraries, read })
 }
 
 /// The function that a cell's statements are.
@@ -185,22 +203,6 @@ fn exported(dir: &Path) -> std::io::Result<PathBuf> {
     let list = dir.join("exported");
     std::fs::write(&list, format!("{{ global: {ENTRY}; local: *; }};\n"))?;
     Ok(list)
-}
-
-/// What links a cell's statements. What crates of others want to be linked to, rustc knows.
-fn linked(
-    install: &Installation,
-    lld: &Lld,
-    dir: &Path,
-    object: &Path,
-    needs: &Needs,
-    libraries: &[Library],
-    exports: Option<&Path>,
-) -> Option<Link> {
-    let groups: Vec<PathBuf> = needs.externs.iter().map(|(_, file)| object_of(file)).collect();
-    let crates = groups.iter().map(PathBuf::as_path).chain(needs.behind.iter().map(PathBuf::as_path));
-    let own = libraries.iter().map(|library| library.file.as_path()).chain(crates);
-    Link::new(lld, object, dir, &own.chain([install.runtime_so.as_path()]).collect::<Vec<_>>(), exports)
 }
 
 /// rustc with all that it is told whatever it makes of the source.
@@ -404,7 +406,6 @@ impl Warm {
             self.discard();
             return None;
         }
-        self.link.iter_mut().for_each(Link::begin);
         // A compiler that died early closes its end; its status says more than the write's error.
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
         let said = stderr.map(|e| BufReader::new(e).lines());
@@ -438,9 +439,9 @@ impl Compiling {
         (self.warm.object.clone(), self.warm.metadata.take())
     }
 
-    /// Starts what links it, now that all that it is linked to is there.
-    pub fn begin_to_link(&mut self) {
-        self.warm.link.iter_mut().for_each(Link::begin);
+    /// Starts what links it to these groups, now that they are there.
+    pub fn begin_to_link(&mut self, groups: &[PathBuf]) {
+        self.warm.link.iter_mut().for_each(|link| link.begin(groups.to_vec()));
     }
 
     /// Waits for the object or the errors.

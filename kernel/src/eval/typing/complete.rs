@@ -242,7 +242,7 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         }
         What::Formatted => {
             variables(&mut offers, scope, code, &at);
-            let constants = scope.items.iter().filter(|i| matches!(i.kind, "constant" | "static"));
+            let constants = scope.items().iter().filter(|i| matches!(i.kind, "constant" | "static"));
             constants.for_each(|i| offers.add(3, &i.name, i.kind, &i.signature, ""));
         }
         What::Name => plain(&mut offers, &around("xlazy_name").world, scope, code, &at),

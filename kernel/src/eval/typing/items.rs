@@ -14,7 +14,7 @@ pub fn describe(scope: &InScope, name: &str, detail: u8) -> Option<Bundle> {
         let text = format!("{}: {}{summary}\nfrom cell {}; {kind}", v.name, short(&v.type_name), v.cell);
         return Some(Bundle::text(text));
     }
-    let items = || scope.items.iter().filter(|i| i.kind != "import");
+    let items = || scope.items().iter().filter(|i| i.kind != "import");
     let item = items().find(|i| i.name == name).or_else(|| items().find(|i| i.name.strip_suffix('!') == Some(name)))?;
     let origin = if item.origin.is_empty() { String::new() } else { format!("from {}", item.origin) };
     if detail > 0 {

@@ -152,7 +152,7 @@ pub fn items(offers: &mut Offers, world: &World, body: Body) {
 pub fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
     variables(offers, scope, code, at);
     world.entries("").into_iter().for_each(|e| offers.entry(3, world, e));
-    scope.items.iter().for_each(|i| offers.add(4, &i.name, i.kind, &i.signature, ""));
+    scope.items().iter().for_each(|i| offers.add(4, &i.name, i.kind, &i.signature, ""));
     imported(world).for_each(|e| offers.entry(5, world, e));
     // Where nothing is typed yet, all that everybody always has is no help.
     if offers.word.is_empty() {

@@ -19,7 +19,8 @@ pub struct InScope {
     pub vars: Vec<Var>,
     /// Those of them whose type a later cell says, with their `let`s.
     pub open: Vec<(String, String)>,
-    pub items: Vec<Named>,
+    /// The items of earlier cells, once somebody has asked.
+    items: Arc<OnceLock<Vec<Named>>>,
     /// What a compiler must know to be asked; none before the first cell.
     pub context: Option<Arc<Context>>,
     /// The items as a catalog, once somebody has asked.
@@ -38,9 +39,11 @@ pub struct Named {
 
 impl InScope {
     pub fn of(vars: &[Var], open: Vec<(String, String)>, context: impl Into<Context>) -> InScope {
-        let context = context.into();
-        let items = items(&context.defs);
-        InScope { vars: vars.to_vec(), open, items, context: Some(Arc::new(context)), catalog: Arc::default() }
+        InScope { vars: vars.to_vec(), open, context: Some(Arc::new(context.into())), ..InScope::default() }
+    }
+
+    pub fn items(&self) -> &[Named] {
+        self.items.get_or_init(|| self.context.as_ref().map(|c| items(&c.defs)).unwrap_or_default())
     }
 
     pub fn vars(&self) -> &[Var] {
@@ -48,7 +51,7 @@ impl InScope {
     }
 
     pub fn knows(&self, name: &str) -> bool {
-        self.vars.iter().any(|v| v.name == name) || self.items.iter().any(|i| i.name.trim_end_matches('!') == name)
+        self.vars.iter().any(|v| v.name == name) || self.items().iter().any(|i| i.name.trim_end_matches('!') == name)
     }
 
     /// The items of earlier cells.
