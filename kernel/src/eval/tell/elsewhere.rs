@@ -8,6 +8,7 @@ use super::named;
 use super::numbers::is_number;
 use super::python;
 use super::signatures::Ours;
+use super::subscript;
 use super::texts::Texts;
 use super::words::{Words, own_name, receiver};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -123,6 +124,12 @@ pub(super) fn of_another_library(
                 "write `impl Module for {name} {{ parts!(…); fn forward(&self, x: &Tensor) -> Tensor {{ … }} }}`, with the names \
                  of its layers in the brackets"
             )
+        }
+        ("", _)
+            if error.message.starts_with("negative integers cannot be used to index")
+                && let Some(code) = subscript::from_the_end(&Words::of(&text.text), &at) =>
+        {
+            format!("{IN_RUST}`{code}`")
         }
         ("E0425", ["copy"]) if line.contains("copy.deepcopy(") || line.contains("copy.copy(") => COPIED.to_owned(),
         ("E0277", _) if error.message.contains("xlazy::nn::") && error.message.ends_with(": Clone` is not satisfied") => {

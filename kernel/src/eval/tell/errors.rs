@@ -6,6 +6,7 @@ use super::retell::{place_of, retell};
 use super::retold::{About, Known, Retold};
 use super::texts::Texts;
 use super::torch;
+use super::undeclared::DECLARE;
 use crate::engine::Failure;
 use crate::eval::parse::checks::CHECK;
 use crate::eval::text::source::{CellText, Source, Sources};
@@ -149,9 +150,17 @@ fn failure(all: &[(Diagnostic, Option<Retold>)], texts: &Texts) -> Failure {
         keeping || lifetime || retold.is_none() && !e.spans.iter().any(|s| s.primary && texts.map(s).is_some())
     };
     let own = all.iter().any(|one| !follows(one));
+    // Where what is not there is first assigned, a `let` declares it for all places.
+    let declares = |(_, retold): &&(Diagnostic, Option<Retold>)| {
+        retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(DECLARE))
+    };
+    let declared: BTreeSet<&String> = all.iter().filter(declares).map(|(error, _)| &error.message).collect();
     let mut borrows = 0;
     for one in all {
         let (error, retold) = one;
+        if declared.contains(&error.message) && !declares(&one) {
+            continue;
+        }
         borrows += usize::from(follows(one));
         if follows(one) && (own || borrows > 1) {
             continue;

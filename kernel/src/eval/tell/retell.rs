@@ -7,7 +7,7 @@ use super::options::{self, wanted as options_wanted};
 use super::retold::{About, Known, Retold, with_words};
 use super::texts::Texts;
 use super::torch::Hint;
-use super::undeclared::{declaration, of_the_prelude};
+use super::undeclared::{DECLARE, declaration, of_the_prelude};
 use super::unnamed;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
@@ -107,7 +107,8 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
                         .is_some_and(|t| scan::follows(t, &["let"], name) || scan::follows(t, &["let", "mut"], name))
             };
             if let Some(declared) = declaration(error, texts) {
-                return Some(with_words(error, format!("to declare it, write `let`: `{declared}`")));
+                let help = format!("{DECLARE}`{declared}`");
+                return Some(Retold { with_labels: false, ..with_words(error, help) });
             }
             if found.is_some_and(|v| v == name) || found.is_none() && declared() {
                 format!(

@@ -22,6 +22,17 @@ pub(super) fn of_a_list(of: &str, given: &str) -> Option<String> {
     Some(format!("&{of}[{}..{}]", place(start), place(end)))
 }
 
+/// What a place counted from the end, which is pointed at, names of a list or of a shape.
+pub(super) fn from_the_end(user: &Words, at: &Range<usize>) -> Option<String> {
+    let open = user.at(at.start)?.checked_sub(1).filter(|i| user.word(*i) == "[")?;
+    let (of, _) = user.part(user.operand_before(open)?, open)?;
+    let back = user.text.get(at.clone())?.strip_prefix('-')?.trim();
+    Some(match of.strip_suffix(".shape()") {
+        Some(tensor) => format!("{tensor}.size(-{back})"),
+        None => format!("{of}[{of}.len() - {back}]"),
+    })
+}
+
 /// Python's `x[a] = value` or `x[a] += value`.
 pub(super) struct Assigned {
     pub whole: Range<usize>,

@@ -12,6 +12,9 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
+/// How what declares a name begins.
+pub(super) const DECLARE: &str = "to declare it, write `let`: ";
+
 /// An assignment to what is nowhere declared, as a declaration.
 pub(super) fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;

@@ -73,9 +73,9 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
     };
     let then = one_for_all(e.new, e.old);
     let fix = Fix::from(format!("{fix}. End each with {}, then {then}", end(e.new))).code(sync_of_rounds(e.new));
-    let difference = resized(e, now);
+    let differences = resized(e, now);
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
-    Some(Claim::new(covers, Class::Structure, e.new.site, vec![difference], fix))
+    Some(Claim::new(covers, Class::Structure, e.new.site, differences, fix))
 }
 
 /// What a line reads by itself, behind the round that it has ended.
@@ -91,9 +91,9 @@ fn after_ended(e: &Evidence) -> Option<Claim> {
     };
     let fix =
         format!("the line has run what earlier rounds had left pending, and this is what it reads behind that: {then}");
-    let difference = resized(e, count(new.steps.len(), "op"));
+    let differences = resized(e, count(new.steps.len(), "op"));
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
-    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], Fix::from(fix)))
+    Some(Claim::new(covers, Class::Structure, new.site, differences, Fix::from(fix)))
 }
 
 /// How many ops of a program a line needed the last time that it read, too.
@@ -105,14 +105,14 @@ fn from_before(earlier: usize) -> String {
     if earlier == 0 { String::new() } else { format!(", {earlier} of them from before the last read") }
 }
 
-fn resized(e: &Evidence, now: String) -> Difference {
-    Difference {
-        what: "program".into(),
-        was: count(e.old.steps.len(), "op"),
-        now,
-        was_at: Some(e.old.site),
-        now_at: Some(e.new.site),
+/// How many ops the programs have; where both have as many, what differs says more.
+fn resized(e: &Evidence, now: String) -> Vec<Difference> {
+    let was = count(e.old.steps.len(), "op");
+    let open = words::open(e);
+    if was == now && !open.is_empty() {
+        return words::first_at(open, e.new.site);
     }
+    vec![Difference { what: "program".into(), was, now, was_at: Some(e.old.site), now_at: Some(e.new.site) }]
 }
 
 /// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
@@ -124,7 +124,7 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
     if kept == 0 && !rounds || e.aligned.only_new.is_empty() || !same_place(new.site, old.site) {
         return None;
     }
-    let difference = resized(e, count(new.steps.len(), "op") + &from_before(kept));
+    let differences = resized(e, count(new.steps.len(), "op") + &from_before(kept));
     let fix = if rounds {
         super::control_flow::fix(new.site)
     } else if grows(new, old, before) {
@@ -133,7 +133,7 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
         return None;
     };
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
-    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], fix))
+    Some(Claim::new(covers, Class::Structure, new.site, differences, fix))
 }
 
 /// A read that needs what the read before needed, too, of which nothing was kept: gradients that are looked at one by one.
@@ -154,7 +154,7 @@ fn ran_again(e: &Evidence) -> Option<Claim> {
         return None;
     }
     let last = again.iter().map(|&i| &new.steps[i]).max_by_key(|s| s.seq)?;
-    let difference = resized(e, format!("{ops}, {count_again} of which ran for the read before"));
+    let differences = resized(e, format!("{ops}, {count_again} of which ran for the read before"));
     let sync = format!("`sync()` behind the line at {}", location(last.at));
     let fix = match new.cause {
         Cause::UnendedRounds => format!(
@@ -167,7 +167,7 @@ fn ran_again(e: &Evidence) -> Option<Claim> {
         ),
     };
     let fix = Fix::from(fix).code(behind(new, last));
-    Some(Claim::new(e.numbered(|_| true), Class::EarlyRead, new.site, vec![difference], fix))
+    Some(Claim::new(e.numbered(|_| true), Class::EarlyRead, new.site, differences, fix))
 }
 
 /// Whether rounds add up: a line that ran since the last read has run before it, too, and more often than it had last time.
