@@ -166,6 +166,16 @@ fn what_surely_borrows_is_lent_without_a_compile_that_fails() {
     compiles(6, "let (left, right) = bag.items.split_at(1);", 4);
     let (out, _) = run(&engine, 7, "(longer(1), first, count(), left.len(), right.len())");
     assert_eq!(out, "=> (1, \"a\", 1, 1, 0)\n");
+    // What a closure changes is lent to be changed, or it ends where that is mentioned behind it.
+    compiles(8, "let mut n = 0; let mut up = |by: i32| { n += by; n };", 2);
+    compiles(9, "let mut seen = Vec::<i32>::new(); let mut note = |x: i32| seen.push(x); note(1);", 2);
+    compiles(10, "let mut m = 0; let mut more = || m += 1; more(); assert_eq!(m, 1);", 1);
+    compiles(
+        11,
+        "let mut text = String::new(); let mut add = |s: &str| text.push_str(s); add(\"a\"); assert_eq!(text, \"a\");",
+        1,
+    );
+    assert_eq!(run(&engine, 12, "note(up(4)); seen").0, "=> [1, 4]\n");
 }
 
 /// A cell is linked to the definitions that it needs: neither those that it does not mention nor earlier ones of a name make

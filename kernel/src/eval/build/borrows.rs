@@ -1,5 +1,5 @@
 //! Variables that borrow: what they borrow is lent for good, so that both live on, or they end with the cell.
-use super::lending::lend_for_a_time;
+use super::lending::{is_mentioned_behind, lend_for_a_time, lend_to_be_changed};
 use crate::eval::generate::held::Held;
 use crate::eval::generate::plan::{Loaded, Loan, Plan};
 use crate::eval::parse::parsed::Parsed;
@@ -67,18 +67,36 @@ pub(super) fn foresee(parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) {
     let is_tensor = |n: usize| held.loaded(&places.variables[n]).is_some_and(|l| l.written_type == "::xlazy::Tensor");
     for (n, v) in held.variables().filter(|(n, v)| v.borrows && held.holds(*n)) {
         let Some((from, to)) = v.begins.zip(v.declared) else { continue };
-        let changes = |of: &Variable| of.changed.is_some_and(|at| (from..to).contains(&at));
         if places.named().any(|(of, at)| (from..to).contains(&at) && is_tensor(of)) {
             plan.borrows.insert(n);
             continue;
         }
+        let changed = if v.closure.is_some() { changed_by(n, from..to, parsed, &held) } else { Vec::new() };
+        if changed.iter().any(|of| is_mentioned_behind(*of, n, places)) {
+            plan.borrows.insert(n);
+            continue;
+        }
         lend(n, from..to, parsed, loaded, &before, plan);
-        if v.closure.is_some() && held.variables().any(|(of, v)| of != n && changes(v)) {
-            lend_for_a_time(n, parsed, loaded, &plan.clone(), plan);
+        for of in &changed {
+            lend_to_be_changed(*of, Loan { to: n, at: from, changes: true }, parsed, loaded, &plan.clone(), plan);
+        }
+        if !changed.is_empty() {
             ends_with_the_cell(n, plan);
-            plan.closures.insert(n, 1);
         }
     }
+}
+
+/// What a closure changes of what it borrows, as far as can be seen. One that is `mut` itself changes something, which is nobody's
+/// guess where it mentions one variable alone that may be changed.
+fn changed_by(closure: usize, own: Range<usize>, parsed: &Parsed, held: &Held) -> Vec<usize> {
+    let changed = |v: &Variable| v.changed.is_some_and(|at| own.contains(&at));
+    let seen: Vec<usize> = held.variables().filter(|(n, v)| *n != closure && changed(v)).map(|(n, _)| n).collect();
+    if !seen.is_empty() || parsed.places.variables[closure].fixed {
+        return seen;
+    }
+    let named = parsed.places.named().filter(|(n, at)| *n != closure && own.contains(at)).map(|(n, _)| n);
+    let may: BTreeSet<usize> = named.filter(|n| !parsed.places.variables[*n].fixed).collect();
+    if may.len() == 1 { may.into_iter().collect() } else { Vec::new() }
 }
 
 /// Lends what a statement mentions to a variable; false where that is nothing new.

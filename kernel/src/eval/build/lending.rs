@@ -119,6 +119,13 @@ pub(super) fn lend_to_be_changed(
     plan: &mut Plan,
 ) -> bool {
     let changed = Loan { changes: true, ..loan };
+    if parsed.places.variables[loan.to].closure.is_some() {
+        let level = plan.closures.entry(loan.to).or_default();
+        *level = (*level).max(1);
+        if is_mentioned_behind(n, loan.to, &parsed.places) {
+            return true;
+        }
+    }
     if before.away.contains_key(&n) {
         plan.away.insert(n, vec![changed]);
         return true;
@@ -128,6 +135,12 @@ pub(super) fn lend_to_be_changed(
         lend_when_proven(&[n], changed, before, plan);
     }
     may
+}
+
+/// Whether the cell mentions a variable behind the `let` of what borrows it. Where that changes it, it ends with this.
+pub(super) fn is_mentioned_behind(n: usize, borrower: usize, places: &Places) -> bool {
+    let end = places.variables[borrower].declared;
+    places.named().any(|(m, at)| m == n && end.is_some_and(|end| at >= end))
 }
 
 fn lend_when_proven(owners: &[usize], loan: Loan, before: &Plan, plan: &mut Plan) {

@@ -30,7 +30,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let seen = Seen::of_step(e.new, a, &past);
     let fix = match class {
         Class::Shape if (0..a.inputs.len()).all(|k| super::number::number_of(a, k, e.new).is_some()) => {
-            super::shape::made_here(e.new, &seen, &b.ty, &a.ty).into()
+            super::shape::made_here(e, pairs[0].0, &seen, &b.ty, &a.ty).into()
         }
         Class::Shape if a.op.kind == Kind::View && a.ty.shape.numel() != b.ty.shape.numel() => {
             super::shape::fix(e, &b.ty, &a.ty, &seen, None)

@@ -45,7 +45,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let numbers = number_of(a, k, e.new).zip(number_of(b, k, e.old));
     if numbers.is_some_and(|(now, was)| now == was) {
         let seen = Seen::of_step(e.new, a, &past(e.new, i, e.known));
-        return Some(Claim::new(covers, Class::Shape, a.at, differences, made_here(e.new, &seen, &b.ty, &a.ty)));
+        return Some(Claim::new(covers, Class::Shape, a.at, differences, made_here(e, i, &seen, &b.ty, &a.ty)));
     }
     let class = match a.ty.dtype != b.ty.dtype || numbers.is_some() {
         true => Class::Dtype,

@@ -6,7 +6,7 @@ use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Place};
 use std::sync::Arc;
-use xlazy_core::ir::{Origin, Step};
+use xlazy_core::ir::{Input, Origin, Step};
 use xlazy_core::text::{Edit, append, called, location};
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
@@ -105,8 +105,9 @@ pub(super) fn largest(a: &Type, b: &Type) -> Vec<usize> {
     a.shape.iter().zip(b.shape.iter()).map(|(a, b)| *a.max(b)).collect()
 }
 
-/// A tensor that the program itself makes has another size.
-pub(super) fn made_here(of: &Record, seen: &Seen, was: &Type, now: &Type) -> String {
+/// A tensor that the program itself makes, by this step, has another size.
+pub(super) fn made_here(e: &Evidence, step: u32, seen: &Seen, was: &Type, now: &Type) -> String {
+    let of = e.new;
     let all =
         |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
     let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
@@ -118,17 +119,39 @@ pub(super) fn made_here(of: &Record, seen: &Seen, was: &Type, now: &Type) -> Str
     }
     let shapes = shapes.join(", ");
     let d = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).unwrap_or(0);
-    let pad = list(&buckets(&sorted(all(d).collect())));
+    let pad = buckets(&sorted(all(d).collect()));
     let made = format!(
         "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and {}",
         mask(of)
     );
-    match of.session {
+    match of.session && is_bucketable_on_the_host(e, step, d, was, &pad) {
         true => format!(
-            "{made}, or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{pad}])` applies"
+            "{made}, or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{}])` applies",
+            list(&pad)
         ),
         false => made,
     }
+}
+
+/// Whether what a step makes could be bucketed if it were an input: the rules of all ops behind it are asked.
+fn is_bucketable_on_the_host(e: &Evidence, step: u32, d: usize, was: &Type, buckets: &[usize]) -> bool {
+    let (now, leaf) = (&e.new.steps[step as usize].ty, e.new.leaves.len());
+    let alone =
+        now.shape.len() == was.shape.len() && (0..was.shape.len()).all(|k| k == d || was.shape[k] == now.shape[k]);
+    if !alone || made_of_that_size(e, now.shape[d]).any(|other| other != step) {
+        return false;
+    }
+    let given = |s: &Step| {
+        let input = |i: &Input| if *i == Input::Step(step) { Input::Leaf(leaf as u32) } else { *i };
+        Step { inputs: s.inputs.iter().map(input).collect(), ..s.clone() }
+    };
+    let steps: Vec<Step> = e.new.steps.iter().map(given).collect();
+    let feeds = feeds(e.new).chain([Feed { ty: now, fixed: false }]).collect();
+    Proposal { steps: &steps, feeds, inputs: vec![(leaf, d)], buckets }.applicable().is_ok()
+}
+
+fn feeds(r: &Record) -> impl Iterator<Item = Feed<'_>> {
+    r.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed })
 }
 
 /// What to do about a shape that changed; `input` is the input that has it, where it is one.
@@ -157,8 +180,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
     let inputs = match bucketable(e, d, others, input, &pad) {
         Ok(inputs) => inputs,
         Err(why) => {
-            let drop =
-                if d == 0 && !others && Smaller::is_passed(new) { Smaller::of(e, input).drop(false) } else { "" };
+            let drop = if d == 0 && !others { Smaller::of(e, input).drop(false, Smaller::is_passed(new)) } else { "" };
             return format!(
                 "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
                 was.shape,
@@ -175,7 +197,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
             "pad {} to {most} and mask them out: `.dynamic(0).buckets([{most}])` on the batch",
             count(least, "row")
         );
-        let drop = if Smaller::is_passed(new) { smaller.drop(true) } else { "" };
+        let drop = smaller.drop(true, Smaller::is_passed(new));
         let last = match smaller {
             Smaller::Last if b < a => "a short last batch: ",
             Smaller::Last => "the batch before was a short last one: ",
@@ -249,13 +271,16 @@ impl Smaller {
         !new.is_read() || new.stepped()
     }
 
-    /// To do without it; or with it in the loader's buckets, where these are of use.
-    fn drop(self, buckets: bool) -> &'static str {
+    /// To do without it, where it may be passed; or with it in the loader's buckets, where these are of use.
+    fn drop(self, buckets: bool, passed: bool) -> &'static str {
         match self {
-            Smaller::Last if buckets => "`.drop_last(true)` or `.bucket_last(true)` on the loader, or ",
-            Smaller::Last => "`.drop_last(true)` on the loader, or ",
-            Smaller::Others => "",
-            Smaller::Unknown => "if it is a short last batch, leave it out (`.drop_last(true)` on a loader), or ",
+            Smaller::Last if buckets && passed => "`.drop_last(true)` or `.bucket_last(true)` on the loader, or ",
+            Smaller::Last if buckets => "`.bucket_last(true)` on the loader, or ",
+            Smaller::Last if passed => "`.drop_last(true)` on the loader, or ",
+            Smaller::Unknown if passed => {
+                "if it is a short last batch, leave it out (`.drop_last(true)` on a loader), or "
+            }
+            _ => "",
         }
     }
 }
@@ -310,8 +335,9 @@ fn bucketable(
             inputs.push((l, k));
         }
     }
-    let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
-    if let Some(made) = made_of_that_size(e, input.ty.shape[d]) {
+    let feeds = feeds(e.new).collect();
+    if let Some(made) = made_of_that_size(e, input.ty.shape[d]).next() {
+        let made = &e.new.steps[made as usize];
         let name = made.op.torch_name();
         return Err(format!(" (`.dynamic` leaves what `{name}` at {} makes as it is)", location(made.at)));
     }
@@ -324,15 +350,15 @@ fn bucketable(
 
 /// What a line of the user's makes by itself in the size that an input has now, and made in another before: what modules make
 /// follows the sizes that they are given.
-fn made_of_that_size<'a>(e: &Evidence<'a>, size: usize) -> Option<&'a Step> {
-    let pairs = e.aligned.pairs.iter().map(|&pair| e.pair(pair));
+fn made_of_that_size<'a>(e: &'a Evidence, size: usize) -> impl Iterator<Item = u32> + 'a {
     let own = |s: &Step| called(s.at).is_some_and(|name| name == s.op.torch_name() || name == s.op.name);
-    let made = pairs.filter(|(now, _)| now.op.kind.is_source() && now.origin == Origin::Op && own(now));
-    let resized = |(now, was): &(&Step, &Step)| {
+    let made = move |now: &Step| now.op.kind.is_source() && now.origin == Origin::Op && own(now);
+    let resized = move |now: &Step, was: &Step| {
         let (now, was) = (&now.ty.shape, &was.ty.shape);
         now.len() == was.len() && (0..now.len()).any(|d| now[d] == size && was[d] != size)
     };
-    made.into_iter().find(resized).map(|(now, _)| now)
+    let pairs = e.aligned.pairs.iter().map(|&pair| (pair.0, e.pair(pair)));
+    pairs.filter(move |(_, (now, was))| made(now) && resized(now, was)).map(|(step, _)| step)
 }
 
 /// How many elements there are depends on values.
