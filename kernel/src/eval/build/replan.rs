@@ -298,7 +298,26 @@ fn learn_of_held(
             return made_of_a_whole(n, parsed, loaded, before, plan) || ends_with_the_cell(n, plan);
         }
         if v.closure.is_some() && error.code == "E0525" {
-            *plan.closures.entry(n).or_insert(0) += 1;
+            let level = plan.closures.entry(n).or_default();
+            *level = (*level + 1).max(if error.message.ends_with("only implements `FnOnce`") { 2 } else { 1 });
+            // What it moves it has for itself, and does not borrow.
+            let moves = |s: &&Span| s.label.as_deref().is_some_and(|l| l.contains("because it moves the variable"));
+            let mentioned = |s: &Span| match source.provenance(s.start) {
+                Provenance::User { at, .. } if s.ours => {
+                    places.mentions.iter().find(|m| m.range.start == at).map(|m| m.variable)
+                }
+                Provenance::Generated(tag) if s.ours => variable_of(tag, places),
+                _ => None,
+            };
+            let moved = spans_of(error).filter(moves).filter_map(mentioned);
+            for of in moved.filter(|of| before.lends.get(of).is_some_and(|loan| loan.to == n)) {
+                plan.lends.remove(&of);
+                plan.framed.remove(&of);
+                plan.unlent.insert(of);
+                if places.variables[of].declared.is_some() {
+                    plan.inside.insert(of);
+                }
+            }
             return true;
         }
         learned |= match lasting {
