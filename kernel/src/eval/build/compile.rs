@@ -426,7 +426,8 @@ impl Compiler {
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
         let (mut first, mut as_taken, mut as_filled) = (First::default(), 0, scope.filled.clone());
-        for _ in 0..MOST_TRIES {
+        for n in 0..MOST_TRIES {
+            self.goes_on = n > 0 || !plan.unproven.is_empty();
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
                 Compiled::Object(..) if plan.tied => {

@@ -23,6 +23,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use xlazy_mime::Var;
 
+/// So many groups the linker reads in less time than it takes to start it anew.
+const FEW: usize = 40;
+
 /// Compiles cells, and keeps a compiler waiting for the next one.
 pub struct Compiler {
     pub install: Installation,
@@ -52,6 +55,8 @@ pub struct Compiler {
     /// The variables and items that the cell at hand declares.
     pub declares: BTreeSet<String>,
     pub(super) at_work: AtWork,
+    /// The compile at hand is likely to be followed by another one of the same cell.
+    pub(super) goes_on: bool,
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
     pub(super) early: Early,
@@ -114,6 +119,7 @@ impl Compiler {
             objects: Objects::default(),
             lost: false,
             at_work,
+            goes_on: false,
             told: Needs::default(),
             early: Early::default(),
             explained: None,
@@ -156,9 +162,12 @@ impl Compiler {
         self.objects.behind(crates).iter().filter_map(|name| self.objects.get(name).cloned()).collect()
     }
 
-    /// The compilers that start from now on read these groups before there is a text.
+    /// The compilers that start from now on read these groups before there is a text. What links reads all that there are, while
+    /// these are few.
     pub(super) fn read_ahead(&self, to: &Definitions) {
-        self.warmer.read_ahead(to.crates(), self.linked(to.crates()));
+        let few = self.defs.groups.len() <= FEW;
+        let rest = self.defs.crates().filter(|_| few);
+        self.warmer.read_ahead(to.crates(), self.linked(to.crates().chain(rest)));
     }
 
     /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
@@ -196,7 +205,7 @@ impl Compiler {
             let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
             next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
             next.externs.extend(links_to.map(|name| (name.to_owned(), made)));
-            let at_once = rest.is_none();
+            let at_once = rest.is_none() || std::mem::take(&mut self.goes_on);
             if at_once {
                 self.warmer.warm_up(&next);
             }

@@ -1,6 +1,7 @@
 //! Links a cell's object, beside the compiler. rust-lld starts with rustc, before there is a cell, reads the libraries, and waits
 //! for the object on its standard input: what is left to do then takes 2 ms, of the 16 that it takes as rustc starts it. Of the
-//! groups of earlier cells it reads those alone that the last cell was linked to; where the next one needs others, it starts anew.
+//! groups of earlier cells it reads those alone that the last cell was linked to, unless they are few; where the next one needs
+//! others, it starts anew.
 use super::linker::Lld;
 use std::ffi::OsString;
 use std::io::{Result, Write};
