@@ -2,7 +2,7 @@
 //! answers taken into account.
 use super::again;
 use super::borrows::foresee;
-use super::compiler::{Compiler, Scope, Timing};
+use super::compiler::{Behind, Compiler, Scope, Timing};
 use super::early::Early;
 use super::edition::First;
 use super::lending::{is_needed_for_good, keep_for_a_time, may_be_counted, one_cell_has_both};
@@ -249,7 +249,7 @@ impl Compiler {
                 return Err(failure.into());
             }
             let (id, sent, compiled) =
-                self.rustc(&self.needs_of(&plan, &needs), source.clone(), Some(&name), timing)?;
+                self.rustc(&self.needs_of(&plan, &needs), source.clone(), Behind::Linked(&name), timing)?;
             match compiled {
                 Compiled::Object(object, alone, warned) => {
                     self.say_edition(&first);
@@ -427,8 +427,8 @@ impl Compiler {
         }
         let (mut first, mut as_taken, mut as_filled) = (First::default(), 0, scope.filled.clone());
         for n in 0..MOST_TRIES {
-            self.goes_on = n > 0 || !plan.unproven.is_empty();
-            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
+            let behind = if n > 0 || !plan.unproven.is_empty() { Behind::Again } else { Behind::Anything };
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, behind, &mut timing)?;
             match compiled {
                 Compiled::Object(..) if plan.tied => {
                     learns(&mut plan, |plan| keep_for_a_time(&parsed, &loaded, plan));

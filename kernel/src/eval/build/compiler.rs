@@ -55,8 +55,6 @@ pub struct Compiler {
     /// The variables and items that the cell at hand declares.
     pub declares: BTreeSet<String>,
     pub(super) at_work: AtWork,
-    /// The compile at hand is likely to be followed by another one of the same cell.
-    pub(super) goes_on: bool,
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
     pub(super) early: Early,
@@ -82,6 +80,16 @@ pub(super) enum Unkept {
     Nothing,
     Note(String),
     Said,
+}
+
+/// What is compiled behind a source, as far as that is known.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Behind<'a> {
+    /// What is linked to this crate.
+    Linked(&'a str),
+    /// Most likely another try of the same cell.
+    Again,
+    Anything,
 }
 
 /// What the session's store holds, as far as a compile needs it.
@@ -119,7 +127,6 @@ impl Compiler {
             objects: Objects::default(),
             lost: false,
             at_work,
-            goes_on: false,
             told: Needs::default(),
             early: Early::default(),
             explained: None,
@@ -170,13 +177,12 @@ impl Compiler {
         self.warmer.read_ahead(to.crates(), self.linked(to.crates().chain(rest)));
     }
 
-    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
-    /// linked to this crate, too, if it has a name for that.
+    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer.
     pub(super) fn rustc(
         &mut self,
         needs: &Needs,
         source: Source,
-        links_to: Option<&str>,
+        behind: Behind,
         timing: &mut Timing,
     ) -> Result<(String, Arc<Source>, Compiled), Failure> {
         let source = Arc::new(source);
@@ -199,25 +205,26 @@ impl Compiler {
                 _ => self.machine(&format!("rustc does not start: {e}")),
             })?;
             let id = warm.id.clone();
-            // The next one starts up meanwhile for the cell's statements, and behind this one for another try.
+            // The next one starts up meanwhile where it is surely needed.
+            let links_to = if let Behind::Linked(name) = behind { Some(name) } else { None };
             let mut next = Needs { begun: true, ..needs.clone() };
             let metadata = links_to.and(warm.metadata.as_ref()).map(|m| m.0.clone()).filter(|_| self.early.wanted);
             let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
             next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
             next.externs.extend(links_to.map(|name| (name.to_owned(), made)));
-            let at_once = rest.is_none() || std::mem::take(&mut self.goes_on);
+            let at_once = rest.is_none() || behind == Behind::Again;
             if at_once {
                 self.warmer.warm_up(&next);
             }
             self.remember(&id, &source);
             timing.libraries = warm.libraries;
-            let read = warm.read.clone();
             let compiled = match warm.feed(text, &self.at_work) {
                 None => Compiled::Stopped,
                 Some(mut compiling) => {
                     self.settle_group();
                     let named = needs.externs.iter().map(|(name, _)| &**name).filter(|name| source.text.contains(name));
-                    compiling.begin_to_link(&self.linked(named.chain(read.iter().map(|name| &**name))));
+                    let groups = self.linked(named.chain(compiling.read()));
+                    compiling.begin_to_link(groups);
                     if early && compiling.says_metadata() {
                         Compiled::Known(Box::new(compiling))
                     } else {

@@ -1,5 +1,5 @@
 //! What an import means where an item has the same name: only rustc knows whether it is a type, a value, or both.
-use super::compiler::{Compiler, Timing};
+use super::compiler::{Behind, Compiler, Timing};
 use crate::engine::Failure;
 use crate::eval::generate::code::{NAME_IN_TEXT, Plan, prologue};
 use crate::eval::generate::definitions::Definitions;
@@ -28,7 +28,7 @@ impl Compiler {
             return Ok(());
         }
         let source = imports(cell, &asked, &self.defs);
-        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, None, &mut Timing::default())?;
+        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, Behind::Anything, &mut Timing::default())?;
         let Compiled::Errors(errors) = compiled else { return Ok(()) };
         let clash = |line: usize| {
             let on_it = |e: &&Diagnostic| e.code == "E0255" && e.spans.iter().any(|s| s.primary && s.line == line);

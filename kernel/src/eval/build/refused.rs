@@ -1,6 +1,6 @@
 //! What a cell hears when it does not compile: rustc's words at the cell's lines, or what the machine refuses.
 use super::cache::stamp;
-use super::compiler::{Compiler, Scope, Timing};
+use super::compiler::{Behind, Compiler, Scope, Timing};
 use super::replan::hidden_functions;
 use crate::engine::{Failure, Reply, sentence};
 use crate::eval::generate::code::{self as generate, Plan};
@@ -50,7 +50,7 @@ impl Compiler {
         let needs = self.needs(&self.defs);
         let (nothing, plan) = (Definitions::default(), Plan::default());
         let source = generate::cell(cell, range, &Parsed::default(), &nothing, &nothing, &[], &plan);
-        match self.rustc(&needs, source, None, &mut Timing::default()) {
+        match self.rustc(&needs, source, Behind::Anything, &mut Timing::default()) {
             Ok((_, _, Compiled::Object(..))) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
             }

@@ -1,5 +1,5 @@
 //! Variables whose numbers a cell needs as others than an earlier one has made them: where nothing there says of what type they are.
-use super::compiler::{Compiler, Timing};
+use super::compiler::{Behind, Compiler, Timing};
 use super::otherwise::{about_types, otherwise};
 use crate::engine::Failure;
 use crate::eval::generate::code::{Loaded, OLDER, Plan};
@@ -45,7 +45,7 @@ impl Compiler {
         let needs = self.needs_of(&Plan { older, ..Plan::default() }, needs);
         let mut source = Source::default();
         source.plain(&text);
-        let (.., compiled) = self.rustc(&needs, source, None, timing)?;
+        let (.., compiled) = self.rustc(&needs, source, Behind::Anything, timing)?;
         let Compiled::Object(object, ..) = compiled else { return Ok(false) };
         // Nobody runs it.
         let _ = std::fs::remove_file(object);

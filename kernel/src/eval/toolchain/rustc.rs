@@ -35,7 +35,7 @@ pub struct Warm {
     pub metadata: Option<Metadata>,
     pub libraries: usize,
     /// Groups that its beginning names.
-    pub read: Vec<String>,
+    read: Vec<String>,
 }
 
 /// A file that rustc makes, and that goes with this.
@@ -439,9 +439,16 @@ impl Compiling {
         (self.warm.object.clone(), self.warm.metadata.take())
     }
 
+    /// Groups that rustc has read whatever the source names.
+    pub fn read(&self) -> impl Iterator<Item = &str> {
+        self.warm.read.iter().map(String::as_str)
+    }
+
     /// Starts what links it to these groups, now that they are there.
-    pub fn begin_to_link(&mut self, groups: &[PathBuf]) {
-        self.warm.link.iter_mut().for_each(|link| link.begin(groups.to_vec()));
+    pub fn begin_to_link(&mut self, groups: Vec<PathBuf>) {
+        if let Some(link) = &mut self.warm.link {
+            link.begin(groups);
+        }
     }
 
     /// Waits for the object or the errors.
