@@ -297,6 +297,17 @@ fn shutdown_replies_and_ends() {
 }
 
 #[test]
+fn an_engine_that_was_still_starting_is_ended_too() {
+    let (open, gate) = std::sync::mpsc::channel();
+    let mut kernel = Kernel::start_with(client::Setup { gate: Some(gate), ..Default::default() });
+    kernel.ask_control_only("shutdown_request", json!({"restart": false}));
+    kernel.iopub_until(|m| m["msg_type"] == "shutdown_reply");
+    open.send(()).unwrap();
+    kernel.join();
+    assert!(kernel.saw(|call| *call == Call::Shutdown));
+}
+
+#[test]
 fn two_front_ends_get_their_own_replies() {
     let mut kernel = Kernel::start();
     let mut other = kernel.second_client();

@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// How long an engine may take to shut down before the process ends anyway.
+/// How long an engine may take to start, if it has not, and to shut down before the process ends anyway.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long the last messages may take to leave.
@@ -206,11 +206,10 @@ async fn orphaned() {
 }
 
 async fn bring_down(hub: &Arc<Hub>, publisher: &Publisher) {
-    if let Some(Ok(engine)) = hub.engine.get() {
-        let engine = engine.clone();
-        let ended = tokio::task::spawn_blocking(move || engine.shutdown());
-        let _ = tokio::time::timeout(SHUTDOWN_LIMIT, ended).await;
-    }
+    // An engine that is still starting is waited for: nobody else would end what it has started by then.
+    let ending = hub.clone();
+    let ended = tokio::task::spawn_blocking(move || ending.engine().iter().for_each(|engine| engine.shutdown()));
+    let _ = tokio::time::timeout(SHUTDOWN_LIMIT, ended).await;
     let replies = async |out: &Outbound| out.drained().await;
     let all = async {
         hub.iopub.close().await;
