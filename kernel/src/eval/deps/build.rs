@@ -15,11 +15,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 use xlazy_mime::{private, regular};
 
-/// Builds what `before` has and what else is wanted. `say` gets cargo's progress. Nothing changes for anybody when it fails.
+/// What computes in a crate should be fast, and a cell cannot make up for it.
+const OPTIMISED: u8 = 2;
+
+/// Builds what `before` has and what else is wanted, at its level or, where there is nothing yet, at this one. `say` gets cargo's
+/// progress. Nothing changes for anybody when it fails.
 pub fn build(
     install: &Installation,
     before: Option<&Deps>,
     wanted: Wanted,
+    level: Option<u8>,
     at_work: &AtWork,
     say: &mut dyn FnMut(String),
 ) -> Result<Deps, Failure> {
@@ -43,9 +48,10 @@ pub fn build(
         None => regular::read_to_string(&kept_here).ok().filter(|l| lockfile::check(l).is_ok()).unwrap_or_default(),
     };
     let known = before.map(|d| &d.stages[..]).unwrap_or_default();
+    let level = before.map(|b| b.level).or(level).unwrap_or(OPTIMISED);
     let built = |lock: &str| {
         let names: Vec<&str> = known.iter().map(|s| &*s.crate_name).collect();
-        project.join("built").join(short_hash(&format!("{names:?}{wanted:?}{toolchain}{lock}")) + ".json")
+        project.join("built").join(short_hash(&format!("{names:?}{wanted:?}{level}{toolchain}{lock}")) + ".json")
     };
     let keep = |lock: &str| {
         for file in [Some(&kept_here), notebook.lock.as_ref()].into_iter().flatten() {
@@ -60,7 +66,7 @@ pub fn build(
     let there = known.first().map(|s| &*s.library);
     let room = Room::find(base, &toolchain, there, &project.join("room"), at_work).map_err(io)?;
     let target = room.target.clone();
-    let cargo = Cargo { install, project: &project, target, lock: project.join("Cargo.lock"), at_work };
+    let cargo = Cargo { install, project: &project, target, lock: project.join("Cargo.lock"), level, at_work };
     let deps = cargo.build(known, &wanted, &kept, say)?;
     let lock = lockfile::union(&regular::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
     keep(&lock);

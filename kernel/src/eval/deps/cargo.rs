@@ -25,6 +25,8 @@ pub(super) struct Cargo<'a> {
     pub project: &'a Path,
     pub target: PathBuf,
     pub lock: PathBuf,
+    /// At which dependencies are optimised.
+    pub level: u8,
     pub at_work: &'a AtWork,
 }
 
@@ -95,9 +97,11 @@ impl Cargo<'_> {
             Err(_) => (false, self.run(&METADATA, say)?),
         };
         let read = |metadata: &str| {
-            Resolved::read(metadata, wanted.len()).ok_or_else(|| {
+            let mut resolved = Resolved::read(metadata, wanted.len()).ok_or_else(|| {
                 sentence("DependencyError", "cargo metadata gave an answer that xlazy does not understand")
-            })
+            })?;
+            self.see_tokio(&mut resolved)?;
+            Ok(resolved)
         };
         let mut resolved = read(&metadata)?;
         let runtimes = runtimes(&resolved);
@@ -108,7 +112,7 @@ impl Cargo<'_> {
         let mut name = self.project.to_string_lossy().into_owned();
         for (i, stage) in resolved.iter().enumerate() {
             let changed: Vec<String> = stage.folders.iter().map(|f| newest_change(f)).collect();
-            name = format!("xlazy_deps_{}", short_hash(&format!("{name}{:?}{}{changed:?}", wanted[i], stage.all)));
+            name = format!("xlazy_deps_{}", short_hash(&format!("{name}{:?}{}{}{changed:?}", wanted[i], self.level, stage.all)));
             if known.get(i).is_some_and(|s| s.crate_name != name) {
                 return Ok(None);
             }
@@ -121,6 +125,20 @@ impl Cargo<'_> {
         build.extend(offline.then_some("--offline"));
         let artifacts = self.run(&build, say)?;
         Ok(self.deps(wanted, names, &resolved, &artifacts))
+    }
+
+    /// Metadata names features and crates that nothing builds (of build scripts, of `tokio?/rt` where tokio is not asked for):
+    /// cargo's tree has what is built.
+    fn see_tokio(&self, resolved: &mut [Resolved]) -> Result<(), Failure> {
+        for (i, stage) in resolved.iter_mut().enumerate().filter(|(_, stage)| stage.tokio.is_some()) {
+            let of = package(i + 1);
+            let tree = ["tree", "-p", &of, "--target", TARGET, "-e", "normal,no-proc-macro", "--prefix", "none", "-f"];
+            let tree = self.run(&[&tree[..], &["{p}|{f}", "--offline"]].concat(), &mut |_| {})?;
+            let built: Vec<String> = features_in(&tree, "tokio");
+            stage.direct.iter_mut().filter(|d| d.crate_of == "tokio").for_each(|d| d.features.clone_from(&built));
+            stage.tokio.take_if(|_| !built.iter().any(|f| f == "rt"));
+        }
+        Ok(())
     }
 
     fn name_there(&self, folder: &str) -> Option<String> {
@@ -142,7 +160,8 @@ impl Cargo<'_> {
         // than all that it does. `[profile.dev.package."*"]` would be for those, too.
         let mut workspace = format!(
             "[workspace]\nmembers = {members:?}\nresolver = \"3\"\n\n\
-             [profile.dev]\ndebug = false\nincremental = false\nopt-level = 2\n"
+             [profile.dev]\ndebug = false\nincremental = false\nopt-level = {}\n",
+            self.level
         );
         for i in 1..=wanted.len() {
             workspace += &format!("\n[profile.dev.package.{}]\nopt-level = 0\n", package(i));
@@ -227,7 +246,7 @@ impl Cargo<'_> {
         }
         let with_tokio = |r: &Resolved| r.direct.iter().any(Direct::is_tokio_with_runtime);
         let tokio = resolved.iter().position(with_tokio).map(|i| names[i].clone());
-        Some(Deps { stages, options, several, tokio })
+        Some(Deps { stages, options, several, tokio, level: self.level })
     }
 
     /// Runs cargo; what it printed to its standard output.
@@ -421,6 +440,17 @@ impl Resolved {
     }
 }
 
+/// The features of a crate in what `cargo tree` prints as `name v1.2.3|feature,feature`, of all of its versions.
+fn features_in(tree: &str, name: &str) -> Vec<String> {
+    let of = |line: &str| {
+        let (package, features) = line.split_once('|')?;
+        // A crate that was named before has ` (*)` behind its features.
+        let features = features.split(' ').next()?.split(',').map(str::to_owned);
+        (package.split(' ').next() == Some(name)).then(|| features.collect::<Vec<_>>())
+    };
+    tree.lines().filter_map(of).flatten().collect()
+}
+
 /// The stages that are to name tokio, by its version, because what they depend on needs its runtime and no stage up to them names
 /// it. What comes later changes nothing of that.
 fn runtimes(resolved: &[Resolved]) -> Vec<Option<String>> {
@@ -489,6 +519,13 @@ mod tests {
         let plain =
             "error: no matching package named `x` found\nlocation searched: crates.io index\nrequired by this notebook";
         assert_eq!(in_the_notebooks_terms(said), plain);
+    }
+
+    #[test]
+    fn a_tree_has_the_features_of_what_is_built() {
+        let tree = "mio v1.0.4|net\ntokio v1.48.0|default,rt\ntokio-util v0.7.0|rt-multi-thread\ntokio v1.48.0|default,rt (*)\n";
+        assert_eq!(features_in(tree, "tokio"), ["default", "rt", "default", "rt"]);
+        assert!(features_in("lean v0.1.0 (/a b/lean)|default,served\n", "tokio").is_empty());
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Deps {
     pub several: Vec<String>,
     /// The crate in which tokio's runtime is, when there is one: it is entered before a cell runs.
     pub tokio: Option<String>,
+    /// At which they are optimised, all of them: what a later `:dep` brings is linked to what is there.
+    pub level: u8,
 }
 
 /// Dependencies that were linked together, as one dylib: their statics exist once, in it.
@@ -144,7 +146,8 @@ pub fn is_in_a_folder(wanted: &str) -> bool {
 pub(super) fn to_json(deps: &Deps) -> Value {
     let stage = |s: &Stage| serde_json::json!({"crate": s.crate_name, "library": s.library, "wanted": s.wanted});
     let stages: Vec<Value> = deps.stages.iter().map(stage).collect();
-    serde_json::json!({ "stages": stages, "options": deps.options, "several": deps.several, "tokio": deps.tokio })
+    serde_json::json!({ "stages": stages, "options": deps.options, "several": deps.several, "tokio": deps.tokio,
+        "level": deps.level })
 }
 
 /// Crates are named in code, and options are rustc's: nothing else may come in with them.
@@ -172,7 +175,8 @@ pub(super) fn of_json(json: &Value) -> Option<Deps> {
         Value::Null => None,
         name => Some(krate(name)?),
     };
-    Some(Deps { stages, options, several, tokio })
+    let level = json["level"].as_u64().filter(|l| *l <= 3)? as u8;
+    Some(Deps { stages, options, several, tokio, level })
 }
 
 #[cfg(test)]
@@ -188,6 +192,7 @@ mod tests {
             options: vec!["-Ldependency=/d".into(), option.into()],
             several: vec!["syn".into()],
             tokio: Some(tokio.into()),
+            level: 2,
         };
         let again = |deps: &Deps| of_json(&to_json(deps));
         let good = deps("xlazy_deps_1", "--extern=serde=/s.rlib", "tokio");

@@ -12,6 +12,7 @@ use crate::magics;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
 use xlazy_mime::{Bundle, regular};
 
 /// Commands that set what xlazy always does, or does not have.
@@ -62,10 +63,10 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
             Ok(()) => Reply::Ok,
             Err(failure) => Reply::Error(failure),
         },
-        "opt" => match args.parse::<u8>() {
+        "opt" => match level(args) {
             _ if args.is_empty() => set_opt(2, host, events),
-            Ok(level) if level <= 3 => set_opt(level, host, events),
-            _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
+            Some(level) => set_opt(level, host, events),
+            None => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
         },
         "load" => match regular::read_to_string(args) {
             Ok(text) => host.run_code(&text, events),
@@ -116,7 +117,7 @@ fn explain(session: &Session, asked: &str, events: &mut dyn FnMut(Event)) -> Rep
 }
 
 fn set_opt(level: u8, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply {
-    host.session().opt_level = level;
+    host.session().opt_level = Some(level);
     show(&format!("Optimization: {level}"), events)
 }
 
@@ -131,8 +132,20 @@ fn show_type(host: &impl Host, expression: &str, events: &mut dyn FnMut(Event)) 
     })
 }
 
-/// Adds the dependencies that `lines` (without `:dep`) name to those in force.
-pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &mut dyn FnMut(Event)) -> Reply {
+/// How long crates may be compiled until it is said how they are sooner.
+const LONG: Duration = Duration::from_secs(60);
+const SOONER: &str = "note: crates are compiled optimised, once for all notebooks; interrupt, and `:opt 0` before `:dep` has them \
+                      in a third of the time, to run slower\n";
+
+/// Adds the dependencies that `lines` (without `:dep`) name to those in force. They are compiled at the level that their cell
+/// asks for, or an earlier `:opt`.
+pub fn depend(
+    session: &mut Session,
+    shared: &Shared,
+    lines: &[&str],
+    level: Option<u8>,
+    events: &mut dyn FnMut(Event),
+) -> Reply {
     let before = session.compiler.defs.deps.clone();
     let mut wanted = before.as_ref().map(|d| d.wanted()).unwrap_or_default();
     for line in lines {
@@ -145,8 +158,16 @@ pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &m
     if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted() == wanted) {
         return Reply::Ok;
     }
+    let level = level.or(session.opt_level);
     let mut say = |text| events(Event::Told(text));
-    let built = build(&session.install, before.as_deref(), wanted, &shared.at_work, &mut say);
+    let mut sooner = (level.is_none() && before.is_none()).then(Instant::now);
+    let mut progress = |text| {
+        if sooner.take_if(|began| began.elapsed() > LONG).is_some() {
+            say(SOONER.to_owned());
+        }
+        say(text);
+    };
+    let built = build(&session.install, before.as_deref(), wanted, level, &shared.at_work, &mut progress);
     if shared.interrupted.load(Ordering::SeqCst) {
         return Reply::Interrupted;
     }
@@ -174,9 +195,17 @@ pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &m
 
 /// The level that a cell asks for itself: `// @opt 3` on a line of its own.
 pub fn opt_in(text: &str) -> Option<u8> {
-    let mut levels =
-        text.lines().filter_map(|l| l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?.trim().parse().ok());
-    levels.rfind(|l| *l <= 3)
+    let mut levels = text.lines().filter_map(|l| level(l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?));
+    levels.next_back()
+}
+
+/// The level that a line `:opt`, `%opt` or `%%opt` sets.
+pub fn opt_of(line: &str) -> Option<u8> {
+    level(line.trim_start_matches([':', '%']).strip_prefix("opt ")?)
+}
+
+fn level(written: &str) -> Option<u8> {
+    written.trim().parse().ok().filter(|l| *l <= 3)
 }
 
 fn show(text: &str, events: &mut dyn FnMut(Event)) -> Reply {

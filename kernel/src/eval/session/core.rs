@@ -51,8 +51,8 @@ pub struct Session {
     pub device: Option<String>,
     /// The numbers of rustc's errors in the last cell that did not compile.
     pub last_codes: BTreeSet<String>,
-    /// Of cells that do not say otherwise.
-    pub opt_level: u8,
+    /// Of cells that do not say otherwise, and of dependencies, where `:opt` has said one.
+    pub opt_level: Option<u8>,
     pub runs: u64,
     /// The last run came so far that its code ran.
     pub begun: bool,

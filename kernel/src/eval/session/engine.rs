@@ -61,14 +61,15 @@ impl RustEngine {
         let known = |name: &str| self.shared.names().knows(name);
         let cell = Arc::new(CellText::new(mode.cell, code));
         let segments = segments(code, &known);
-        let dependency = |s: &Segment| match s {
-            Segment::Command(line) => code[line.clone()].trim().strip_prefix(":dep ").map(str::trim),
-            _ => None,
-        };
-        let wanted: Vec<&str> = segments.iter().filter_map(dependency).collect();
+        let lines = segments.iter().filter_map(|s| match s {
+            Segment::Command(line) | Segment::Magic { line, .. } => Some(code[line.clone()].trim()),
+            Segment::Code(_) => None,
+        });
+        let wanted: Vec<&str> = lines.clone().filter_map(|l| l.strip_prefix(":dep ").map(str::trim)).collect();
         if !wanted.is_empty() {
             // Built together, before anything of the cell runs.
-            let reply = commands::depend(&mut lock(&self.session), &self.shared, &wanted, events);
+            let level = mode.opt_level.or(commands::opt_in(code)).or(lines.filter_map(commands::opt_of).last());
+            let reply = commands::depend(&mut lock(&self.session), &self.shared, &wanted, level, events);
             if reply != Reply::Ok {
                 return reply;
             }

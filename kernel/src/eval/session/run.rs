@@ -63,7 +63,7 @@ impl Session {
         if mode.kind != Kind::Hidden {
             self.refuse_private(&cell.text[range.clone()], events);
         }
-        let opt_level = mode.opt_level.unwrap_or(self.opt_level);
+        let opt_level = mode.opt_level.or(self.opt_level).unwrap_or(0);
         let defs = self.journal.defs(&self.compiler.defs);
         let line = self.process.line().clone();
         let ours = || {
@@ -79,7 +79,7 @@ impl Session {
         };
         self.compiler.opt_level = opt_level;
         let ready = self.compiler.compile(cell, range.clone(), &scope);
-        self.compiler.opt_level = self.opt_level;
+        self.compiler.opt_level = self.opt_level.unwrap_or(0);
         let ready = match ready {
             Ok(ready) => ready,
             Err(refused) => {

@@ -1,0 +1,3 @@
+fn main() {
+    println!("cargo::rustc-env=LEVEL={}", std::env::var("OPT_LEVEL").unwrap());
+}
