@@ -123,7 +123,7 @@ fn fix(args: &str) -> Result<Bundle> {
     let words: Vec<&str> = args.split_whitespace().filter(|w| *w != "--json").collect();
     let all = insight::compilations();
     let edits = |c: &insight::Compilation| -> Vec<insight::Edit> {
-        let explanations = c.why.iter().flat_map(|why| std::iter::once(why).chain(&why.also));
+        let explanations = c.why.iter().flat_map(insight::Explanation::all);
         explanations.flat_map(|why| why.edits.clone()).collect()
     };
     let found = match words[..] {

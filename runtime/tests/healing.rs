@@ -230,6 +230,48 @@ fn random_programs_are_the_same_healed() {
     }
 }
 
+/// An attribute that changes together with something else of the program is a parameter in the program that is compiled then
+/// all the same.
+#[test]
+fn another_change_does_not_postpone_it() {
+    let _alone = alone();
+    for seed in programs(12) {
+        let mut r = Seeded(seed);
+        let op = std::iter::repeat_with(|| Op::random(&mut r)).find(|op| op.has_value()).unwrap();
+        let mut values: Vec<i64> = Vec::new();
+        while values.len() < 3 {
+            let value = op.value(&mut r);
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let (depth, other) = (r.below(4), r.below(5));
+        let x = Tensor::from_slice(&r.floats(SIZE * SIZE, 0.5, 1.5), [SIZE, SIZE]);
+        let step = |v: i64, changed: bool| {
+            let mut y = op.apply(&x, v);
+            for _ in 0..depth {
+                y = Op::Tanh.apply(&y, 0);
+            }
+            if changed {
+                y = match other {
+                    0 => y.sum_dim(0, false),
+                    1 => y.exp() * &x,
+                    2 => y.to(DType::F64),
+                    3 => cat(&[&y, &x], 0),
+                    _ => (&y / (y.abs().sum() + 1.0)).matmul(&x),
+                };
+            }
+            sync();
+            drop(y);
+        };
+        let what = format!("seed {seed} (XLAZY_SEED={seed} XLAZY_PROGRAMS=1): {op:?} {values:?}, {depth}, {other}");
+        assert_eq!(compiles(|| step(values[0], false)), 1, "{what}");
+        assert_eq!(compiles(|| [1, 2, 0, 2].into_iter().for_each(|v| step(values[v], true))), 1, "{what}");
+        // The line of another program is to begin anew.
+        xlazy::insight::forget();
+    }
+}
+
 /// Runs the rounds of a step; what healing promised in one of them must be what the later ones do. Gives how many promises
 /// there were that nothing more is compiled, and how many that one more program is.
 #[track_caller]

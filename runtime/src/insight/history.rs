@@ -25,7 +25,7 @@ struct History {
 impl History {
     fn heal(&mut self, why: &Explanation, compilation: u64) {
         let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation };
-        self.healed.extend(why.healable.iter().map(healed));
+        self.healed.extend(why.all().flat_map(|why| &why.healable).map(healed));
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn compiled(
         record.number = h.compilations.len() as u64 + 1;
         h.refused = None;
         let compilation = compilation(&record, (why, explained_in), parameters, costs);
-        if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
+        if let Some(why) = compilation.why.as_ref().filter(|why| why.all().any(|why| why.healed)) {
             h.heal(why, compilation.number);
         }
         h.compilations.push(compilation.clone());

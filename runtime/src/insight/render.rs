@@ -89,14 +89,14 @@ impl Explanation {
 impl Explanation {
     /// The fixes in code, by their places: lines as they are and as they become.
     fn code(&self) -> impl Iterator<Item = (String, Vec<String>, Vec<String>)> {
-        let all = std::iter::once(self).chain(&self.also).flat_map(|why| changes(&why.edits));
+        let all = self.all().flat_map(|why| changes(&why.edits));
         all.map(|c| (format!("cell {}, line {}", c.cell, c.line), c.was, c.now))
     }
 
     /// The differences with both source lines, the fix in code, and the graph's difference, as text.
     fn details(&self) -> String {
         let mut out = String::new();
-        for d in self.differences.iter().chain(self.also.iter().flat_map(|w| &w.differences)) {
+        for d in self.all().flat_map(|why| &why.differences) {
             out += &d.lines("  ");
         }
         if self.hidden > 0 {
@@ -285,8 +285,7 @@ impl Compilation {
                 table
             };
             let mut differences = table();
-            let also = why.also.iter().flat_map(|w| &w.differences);
-            why.differences.iter().chain(also).for_each(|d| differences.row(d.row(&d.what)));
+            why.all().flat_map(|why| &why.differences).for_each(|d| differences.row(d.row(&d.what)));
             if why.hidden > 0 {
                 differences.row([format!("and {} more", why.hidden).as_str()]);
             }

@@ -152,6 +152,21 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// This cause and the others.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Explanation> {
+        std::iter::once(self).chain(&self.also)
+    }
+
+    /// Changes those of them whose attributes can become parameters.
+    pub(crate) fn each_healable(&mut self, change: impl Fn(&mut Explanation)) {
+        for why in self.also.iter_mut().filter(|why| !why.healable.is_empty()) {
+            change(why);
+        }
+        if !self.healable.is_empty() {
+            change(self);
+        }
+    }
+
     /// What is said of programs in which nothing differs that can be compared.
     pub(crate) fn of_texts(
         class: Class,

@@ -200,14 +200,14 @@ struct Missed {
 impl Policy for Missed {
     fn lifts(&mut self, on: bool) -> Vec<(&'static OpDef, Place)> {
         let Some(why) = &mut self.why.0 else { return vec![] };
-        if !on && !why.healable.is_empty() {
-            why.fix = format!(
-                "`%heal on`: it becomes a parameter, which is compiled once more and then never again. Or: {}",
-                why.fix
-            );
+        if !on {
+            why.each_healable(|why| {
+                let on = "`%heal on`: it becomes a parameter, which is compiled once more and then never again";
+                why.fix = format!("{on}. Or: {}", why.fix);
+            });
             return vec![];
         }
-        why.healable.clone()
+        why.all().flat_map(|why| why.healable.clone()).collect()
     }
 
     fn permits(&self) -> Result<()> {
@@ -218,7 +218,7 @@ impl Policy for Missed {
 impl Case for Missed {
     fn lifted(&mut self) {
         if let Some(why) = &mut self.why.0 {
-            why.healed = true;
+            why.each_healable(|why| why.healed = true);
         }
     }
 
@@ -226,8 +226,11 @@ impl Case for Missed {
         self.parameters = miss.parameters;
         self.record = record(miss);
         if let Some(why) = &mut self.why.0 {
-            why.fix = promise(&self.record, &next);
-            why.edits.clear();
+            let promise = promise(&self.record, &next);
+            why.each_healable(|why| {
+                why.fix.clone_from(&promise);
+                why.edits.clear();
+            });
         }
     }
 

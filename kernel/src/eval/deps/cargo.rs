@@ -112,7 +112,10 @@ impl Cargo<'_> {
         let mut name = self.project.to_string_lossy().into_owned();
         for (i, stage) in resolved.iter().enumerate() {
             let changed: Vec<String> = stage.folders.iter().map(|f| newest_change(f)).collect();
-            name = format!("xlazy_deps_{}", short_hash(&format!("{name}{:?}{}{}{changed:?}", wanted[i], self.level, stage.all)));
+            name = format!(
+                "xlazy_deps_{}",
+                short_hash(&format!("{name}{:?}{}{}{changed:?}", wanted[i], self.level, stage.all))
+            );
             if known.get(i).is_some_and(|s| s.crate_name != name) {
                 return Ok(None);
             }

@@ -82,6 +82,11 @@ fn changed(e: &Evidence) -> Vec<(u32, u32)> {
     e.aligned.pairs.iter().filter(differs).copied().collect()
 }
 
+/// Whether an attribute differs between ops of two lines.
+pub(super) fn changed_elsewhere(e: &Evidence) -> bool {
+    changed(e).into_iter().map(|pair| e.pair(pair)).any(|(a, b)| !same_place(a.at, b.at))
+}
+
 /// What was a part of the program is a parameter now, or the other way round.
 fn other_form(e: &Evidence, root: usize, a: &Step, b: &Step) -> Claim {
     let now = a.inputs.len() > b.inputs.len();

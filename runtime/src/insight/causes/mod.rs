@@ -46,7 +46,6 @@ use super::record::{Record, same_place};
 use super::report::{Class, Explanation};
 use claim::Claim;
 use std::sync::Arc;
-use xlazy_core::ir;
 use xlazy_core::mesh::Mesh;
 use xlazy_core::run::Cause as SyncCause;
 
@@ -143,11 +142,9 @@ pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
     // The second step was compared with the first, another with one of those.
     let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
     let later = known.iter().filter(before).count() > 1;
-    if claims.len() > 1 && new.session {
-        // It is not healed yet, since the others would leave another program all the same.
-        for claim in claims.iter_mut().filter(|c| !c.healable.is_empty() && ir::graph().healing.is_on()) {
-            claim.fix = "when it changes again it becomes a parameter, and compiles nothing from then on".into();
-        }
+    if claims.len() > 1 && attribute::changed_elsewhere(&evidence) {
+        // Where more differs, only what the same line did before tells that an attribute keeps changing.
+        claims.iter_mut().for_each(|claim| claim.healable.clear());
     }
     let mut claims = claims.into_iter();
     let first = claims.next().expect("one claim at least");
@@ -191,8 +188,6 @@ fn told(claim: Claim, new: &Record, old: &Record, also: Vec<Explanation>) -> Exp
     let Claim { class, at, mut differences, fix, warm_up, healable, .. } = claim;
     let hidden = differences.len().saturating_sub(SHOWN);
     differences.truncate(SHOWN);
-    // Healing one of several would still leave another program.
-    let healable = if also.is_empty() { healable } else { vec![] };
     Explanation {
         class,
         at,

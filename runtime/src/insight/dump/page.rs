@@ -185,7 +185,7 @@ fn sides(why: &Explanation) -> String {
     /// More is in the page.
     const MOST: usize = 3;
     let mut all: Vec<&Difference> = Vec::new();
-    for d in why.differences.iter().chain(why.also.iter().flat_map(|w| &w.differences)) {
+    for d in why.all().flat_map(|w| &w.differences) {
         let known = |o: &&Difference| {
             (&o.what, &o.was, &o.now, o.was_at, o.now_at) == (&d.what, &d.was, &d.now, d.was_at, d.now_at)
         };
