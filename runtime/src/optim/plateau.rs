@@ -1,5 +1,8 @@
 //! A learning rate that falls when a metric does not become better any more.
-use super::Optimizer;
+use super::{Optimizer, StateDict, number};
+use crate::{Result, Tensor};
+
+const STATE: [&str; 3] = ["best", "num_bad_epochs", "cooldown_counter"];
 
 /// What [`ReduceLROnPlateau::with`] takes; torch's defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,6 +107,31 @@ impl ReduceLROnPlateau {
     pub fn min_lr(mut self, min_lr: f64) -> ReduceLROnPlateau {
         self.options.min_lr = min_lr;
         self
+    }
+
+    /// What the next epoch depends on, by torch's names (`torch.optim.lr_scheduler.ReduceLROnPlateau.state_dict`); the rates are the
+    /// optimizer's.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
+    /// let (mut schedule, mut again) = (optim::ReduceLROnPlateau::new().patience(1), optim::ReduceLROnPlateau::new().patience(1));
+    /// [3.0, 3.0].into_iter().for_each(|loss| schedule.step(&mut opt, loss));
+    /// again.load_state_dict(&schedule.state_dict()).unwrap();
+    /// again.step(&mut opt, 3.0);
+    /// assert_eq!(opt.lr(), 0.1);
+    /// ```
+    pub fn state_dict(&self) -> Vec<(String, Tensor)> {
+        let values = [self.best, self.bad as f64, self.cooling as f64];
+        STATE.iter().zip(values).map(|(name, value)| number(name, value)).collect()
+    }
+
+    /// Takes over what [`ReduceLROnPlateau::state_dict`] gave; an error where some of it is missing, and then nothing has changed.
+    pub fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let state = StateDict(state);
+        let [best, bad, cooling] = STATE.map(|name| state.number(name));
+        (self.best, self.bad, self.cooling) = (best?, bad? as usize, cooling? as usize);
+        Ok(())
     }
 
     /// Ends an epoch that had this metric.

@@ -1,6 +1,7 @@
 //! Learning rates that change from epoch to epoch (`torch.optim.lr_scheduler`), in closed form: epoch `n` gives one rate of each
 //! group's first one. Each has a type of its own, as in torch; all that they do is [`LRScheduler`]'s.
-use super::Optimizer;
+use super::{Optimizer, StateDict, number};
+use crate::{Result, Tensor};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -80,6 +81,27 @@ impl LRScheduler {
 
     fn rates(&self, epoch: usize) -> Vec<f64> {
         self.first.iter().map(|first| (self.rate)(epoch, *first)).collect()
+    }
+
+    /// The epochs that have ended, by torch's name (`torch.optim.lr_scheduler.LRScheduler.state_dict`). The rates are the optimizer's.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
+    /// let [mut schedule, mut again] = [(); 2].map(|()| optim::StepLR::new(&opt, 2, 0.5));
+    /// schedule.step(&mut opt);
+    /// again.load_state_dict(&schedule.state_dict()).unwrap();
+    /// again.step(&mut opt);
+    /// assert_eq!(opt.lr(), 0.5);
+    /// ```
+    pub fn state_dict(&self) -> Vec<(String, Tensor)> {
+        vec![number("last_epoch", self.epoch as f64)]
+    }
+
+    /// Takes over what [`LRScheduler::state_dict`] gave; an error where that is missing. [`LRScheduler::set_epoch`] sets rates, too.
+    pub fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        self.epoch = StateDict(state).number("last_epoch")? as usize;
+        Ok(())
     }
 
     /// Goes on from an epoch, such as where a checkpoint left off.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How often a cell is compiled with what is advised, for how long somebody waits for that, and with how much: a text in which
 /// much is wrong is told of one after the other.
 const MOST: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 const MANY: usize = 8;
 
 /// A part of the cell that is advised to be written otherwise.

@@ -94,6 +94,10 @@ const METHODS: &[(&[&str], &str, &str)] = &[
     (LISTS, "count", ".iter().filter(|e| **e == …).count()"),
     (LISTS, "append", ".push(…)"),
     (LISTS, "copy", ".clone()"),
+    // Of pairs, such as a `state_dict()` has.
+    (LISTS, "keys", ".iter().map(|(name, _)| name)"),
+    (LISTS, "values", ".iter().map(|(_, value)| value)"),
+    (LISTS, "items", ".iter()"),
     (MAPS, "items", ".iter()"),
     (MAPS, "copy", ".clone()"),
     (SETS, "add", ".insert(…)"),

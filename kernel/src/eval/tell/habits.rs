@@ -88,6 +88,11 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let (of, place) = words.part(words.operand_before(open)?, open)?;
             let end = words.tokens[words.behind_brackets(open)? - 1].range.end;
             if matches!(plain, "char" | "str" | "std::string::String" | "String") {
+                // A `state_dict()`, or what a file has.
+                if message.starts_with("the type `[(String, ") {
+                    let code = format!("{of}.iter().find(|(name, _)| name == {}).unwrap().1", receiver(&text.text[at]));
+                    return written(IN_RUST, place.start..end, code, ": a list of pairs");
+                }
                 let help = format!("`{of}` is a list, which is asked by place: `.collect::<{MAP}>()` makes a dictionary of pairs");
                 return Some((help, None));
             }

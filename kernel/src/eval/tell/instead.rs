@@ -9,13 +9,13 @@ use super::options::{is_option, method_of};
 use super::signatures::{Given, Ours};
 use super::stands::{LIST, NUMBER, TENSOR, subject};
 use super::subscript;
-use super::table::{PAGE, rows};
+use super::table::{PAGE, Row, rows};
 use super::there::{OPS, in_scope, targets};
 use super::words::{
-    Captured, MODULES, TENSORS, Words, compared, found_at, is_name_of_argument, is_one, receiver, tokens,
+    Captured, MODULES, TENSORS, Words, compared, found_at, in_rust, is_name_of_argument, is_one, receiver, tokens,
 };
 use crate::eval::text::scan::{Kind, Token};
-use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// How what is told begins.
@@ -80,10 +80,12 @@ fn calls_at(line: &str, at: &Range<usize>, about: About, ours: &Ours, alone: boo
 fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Found> {
     let user = Words::written(line);
     let mut all: Vec<(usize, Found)> = Vec::new();
-    for row in rows().iter().filter(|row| row.torch != row.xlazy) {
-        let pattern = Words { text: &row.torch, tokens: Cow::Borrowed(&row.tokens) };
-        let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
-        let call = pattern.meta(0).is_some() && pattern.word(1) == "(";
+    let here: Vec<&str> = (0..user.len()).map(|i| in_rust(user.word(i))).collect();
+    let there: HashSet<&str> = here.iter().copied().collect();
+    let may_stand = |row: &&Row| row.torch != row.xlazy && row.anchor().is_none_or(|anchor| there.contains(anchor));
+    for row in rows().iter().filter(may_stand) {
+        let (pattern, said) = (row.pattern(), row.said);
+        let call = row.of_any && pattern.word(1) == "(";
         let wanted = match about {
             About::Call => call || pattern.is_library() || pattern.word(0).starts_with(char::is_uppercase),
             About::Python => !call && row.python,
@@ -95,7 +97,9 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             continue;
         }
         let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
-        let found = (0..user.len()).find_map(|i| {
+        let anchor = row.anchor();
+        let mut begins = (0..user.len()).filter(|&i| anchor.is_none_or(|anchor| here[i] == anchor));
+        let found = begins.find_map(|i| {
             let (range, captured) = found_at(&pattern, &user, i)?;
             // Of calls within calls it is the one whose callee is pointed at.
             let called = !call || captured.get(pattern.word(0)).is_some_and(inside);
@@ -419,6 +423,11 @@ const SHAPES: &[&str] = &["view", "reshape", "permute", "expand", "repeat", "til
 
 /// What the library's names in an expression are here.
 pub(super) fn rewritten(text: &str, ours: &Ours) -> String {
+    // An argument is asked for with each row that its call may be.
+    ours.rewritten(text, rewritten_anew)
+}
+
+fn rewritten_anew(text: &str, ours: &Ours) -> String {
     let mut text = text.to_owned();
     while let Some((at, code)) = comprehension::around(&Words::of(&text), None, &|part| rewritten(part, ours)) {
         text.replace_range(at, &code);

@@ -15,6 +15,7 @@ mod functions;
 mod groups;
 mod habits;
 mod instead;
+mod lines;
 mod literals;
 mod named;
 mod no_grad;

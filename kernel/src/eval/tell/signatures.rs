@@ -1,8 +1,9 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
+use super::lines::Lines;
 use super::literals::is_whole;
 use super::values::{alike, floats, is_dtype, is_number, plain};
 use super::words::{Words, bare_list, compared, inside, is_one, listed, receiver, unquoted};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -147,7 +148,8 @@ fn same(one: &str, other: &str) -> bool {
 /// The runtime's public names with their signatures, asked for when they are wanted.
 pub struct Ours<'a> {
     ask: &'a dyn Fn() -> String,
-    text: OnceCell<String>,
+    lines: OnceCell<Lines>,
+    rewritten: RefCell<HashMap<String, String>>,
 }
 
 /// A function of ours: what it is called as, and what it takes.
@@ -158,7 +160,17 @@ struct Function {
 
 impl<'a> Ours<'a> {
     pub fn new(ask: &'a dyn Fn() -> String) -> Ours<'a> {
-        Ours { ask, text: OnceCell::new() }
+        Ours { ask, lines: OnceCell::new(), rewritten: RefCell::default() }
+    }
+
+    /// What an expression is here, which is found once.
+    pub(super) fn rewritten(&self, text: &str, anew: fn(&str, &Ours) -> String) -> String {
+        if let Some(known) = self.rewritten.borrow().get(text) {
+            return known.clone();
+        }
+        let new = anew(text, self);
+        self.rewritten.borrow_mut().insert(text.to_owned(), new.clone());
+        new
     }
 
     /// Without a session nobody tells them.
@@ -166,20 +178,26 @@ impl<'a> Ours<'a> {
         self.lines().next().is_some()
     }
 
-    /// Kind, and name with what it belongs to in front: `Tensor::sort(&self, dim: i64, …`.
+    fn known(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::of((self.ask)()))
+    }
+
+    /// Name, kind, and name with what it belongs to in front: `Tensor::sort(&self, dim: i64, …`.
     fn lines(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        let text = self.text.get_or_init(self.ask);
-        text.lines().filter_map(|line| {
-            let (name, rest) = line.split_once('\t')?;
-            let (kind, full) = rest.split_once('\t')?;
-            Some((name, kind, full))
-        })
+        let known = self.known();
+        (0..known.all.len()).map(|i| known.line(i))
+    }
+
+    /// Those of one name.
+    fn named(&self, name: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+        let known = self.known();
+        known.by_name.get(name).into_iter().flatten().map(|i| known.line(*i))
     }
 
     /// `owner::name`, whatever module that is in.
     fn function(&self, owner: &str, name: &str) -> Option<Function> {
-        let signature = self.lines().find_map(|(of, kind, full)| {
-            let fits = of == name && matches!(kind, "method" | "function");
+        let signature = self.named(name).find_map(|(_, kind, full)| {
+            let fits = matches!(kind, "method" | "function");
             let at = full.find(['(', '<']).filter(|_| fits)?;
             let start = full[..at].rfind("::").map_or(0, |i| i + 2);
             let of = full[..start].trim_end_matches("::");
@@ -216,14 +234,14 @@ impl<'a> Ours<'a> {
 
     /// A type as a cell can name it.
     pub(super) fn path(&self, ty: &str) -> String {
-        let found = self.lines().find(|(name, kind, _)| *name == ty && matches!(*kind, "struct" | "enum"));
+        let found = self.named(ty).find(|(_, kind, _)| matches!(*kind, "struct" | "enum"));
         found.map_or(ty, |(.., full)| full).to_owned()
     }
 
     /// Where a type, a trait or a function is that is no type's own.
     pub(super) fn path_of(&self, name: &str) -> Option<&str> {
         const KINDS: [&str; 4] = ["struct", "enum", "trait", "function"];
-        let full = self.lines().filter(|(n, kind, _)| *n == name && KINDS.contains(kind)).map(|(.., full)| full);
+        let full = self.named(name).filter(|(_, kind, _)| KINDS.contains(kind)).map(|(.., full)| full);
         let path = |full: &str| full.find(['(', '<']).unwrap_or(full.len());
         full.map(|full| &full[..path(full)]).find(|path| path.ends_with(name))
     }
@@ -247,7 +265,7 @@ impl<'a> Ours<'a> {
     }
 
     pub(super) fn is_type(&self, name: &str) -> bool {
-        self.lines().any(|(of, kind, _)| of == name && matches!(kind, "struct" | "enum"))
+        self.named(name).any(|(_, kind, _)| matches!(kind, "struct" | "enum"))
     }
 
     /// Whether it is known how a type is made.
@@ -258,7 +276,7 @@ impl<'a> Ours<'a> {
     /// Whether the prelude has a function of that name.
     pub(super) fn is_function(&self, name: &str) -> bool {
         let its_own = |full: &str| full.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '<']));
-        self.lines().any(|(n, kind, full)| n == name && kind == "function" && its_own(full))
+        self.named(name).any(|(_, kind, full)| kind == "function" && its_own(full))
     }
 
     /// Whether something of a name of torch's is there, a function in place or one that gives another value.

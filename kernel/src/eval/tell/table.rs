@@ -1,6 +1,7 @@
 //! The table of the page for people from torch, row by row.
-use super::words::tokens;
+use super::words::{Words, in_rust, tokens};
 use crate::eval::text::scan::Token;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A table's rows are `| PyTorch | xlazy | note |`.
@@ -15,6 +16,22 @@ pub(super) struct Row {
     pub tokens: Vec<Token>,
     /// It is no Rust.
     pub python: bool,
+    /// How many of its tokens stand for themselves.
+    pub said: usize,
+    /// The first one stands for any expression.
+    pub of_any: bool,
+}
+
+impl Row {
+    pub fn pattern(&self) -> Words<'_> {
+        Words { text: &self.torch, tokens: Cow::Borrowed(&self.tokens) }
+    }
+
+    /// The first token that stands for itself; none where it may be written otherwise, as a list may be a tuple.
+    pub fn anchor(&self) -> Option<&str> {
+        let first = self.tokens.get(usize::from(self.of_any))?;
+        Some(&self.torch[first.range.clone()]).filter(|first| *first != "[").map(in_rust)
+    }
 }
 
 /// The rows of the page's tables that have code in their first two columns.
@@ -31,7 +48,10 @@ fn read() -> Vec<Row> {
         let [torch, xlazy, note] = cells[..] else { return None };
         let (torch, xlazy, note) = (code(torch)?, code(xlazy)?, note.trim().to_owned());
         let (tokens, python) = (tokens(&torch), syn::parse_str::<syn::Expr>(&torch).is_err());
-        Some(Row { torch, xlazy, note, tokens, python })
+        let pattern = Words { text: &torch, tokens: Cow::Borrowed(&tokens) };
+        let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
+        let of_any = pattern.meta(0).is_some();
+        Some(Row { torch, xlazy, note, tokens, python, said, of_any })
     };
     PAGE.lines().filter_map(row).collect()
 }

@@ -9,7 +9,7 @@ use super::literals::{is_rust, rusty};
 use super::no_grad;
 use super::python::{of_python, with_body};
 use super::signatures::{Ours, SIGNATURES};
-use super::stands::TENSOR;
+use super::stands::{MODULE, TENSOR};
 use super::texts::{Texts, Told};
 use super::there::{names, unknown_value};
 use super::words::{Words, around, own_name, receiver};
@@ -139,6 +139,8 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
             {
                 None
             }
+            // A dictionary or a list.
+            _ if python && is == MODULE && line[subject.clone()].starts_with(['{', '[']) => None,
             (Some(at), Some(whole)) => {
                 let whole = if python { whole } else { at.clone() };
                 Some(Candidate { said, asks: Some(Asked { at, whole, is }), python: habit, code, change })

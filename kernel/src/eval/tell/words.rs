@@ -325,7 +325,7 @@ const MODULES_OF: &[&str] = &[
 ];
 
 /// Python's names of what Rust has, too.
-fn in_rust(word: &str) -> &str {
+pub(super) fn in_rust(word: &str) -> &str {
     match word {
         "True" => "true",
         "False" => "false",
@@ -346,7 +346,9 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
     let (mut p, mut u, mut first) = (0, start, start);
     // A receiver in front is whatever the rest is called of.
     if pattern.meta(0).is_some() && pattern.len() > 1 {
-        if user.word(start) != pattern.word(1) {
+        // What stands in front is looked for where the name fits.
+        let name = pattern.word(1) == "." && pattern.meta(2).is_none();
+        if user.word(start) != pattern.word(1) || name && in_rust(user.word(start + 1)) != in_rust(pattern.word(2)) {
             return None;
         }
         first = user.operand_before(start)?;
