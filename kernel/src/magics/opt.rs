@@ -11,9 +11,9 @@ pub const OPT: Magic = Magic {
 than with tensors, asks for rustc's level 0 to 3; `// @opt 3` on a line of its own says the same, and `:opt LEVEL` is
 for all cells from there on.
 
-The crates of `:dep` are compiled at level 2, once for all notebooks. `:opt 0` before the first `:dep` of a session, or in
-its cell, has large ones much sooner (polars in a third of the time), to run slower; level 3 is for those that are to be
-as fast as they can.
+The crates of `:dep` are compiled at level 2, once for all notebooks. `:opt 0` before the first `:dep` of a session, or
+in its cell, has large ones much sooner (polars in a third of the time), to run slower; level 3 is for those that are to
+be as fast as they can.
 
 ```
 %opt 3

@@ -2,6 +2,7 @@
 //! made later, as `Vec::new()` may.
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::open::{is_constructor, is_of_its_argument, is_variant};
+use crate::eval::parse::parsed::Use;
 use crate::eval::parse::syntax::{expressions, ident};
 use crate::eval::text::depth;
 use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
@@ -9,9 +10,33 @@ use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
 /// How many functions may call each other.
 const MOST: usize = 8;
 
+/// What functions of other crates are called that make a value of their arguments and do nothing else.
+const CONSTRUCTORS: [&str; 8] = ["bounded", "channel", "default", "empty", "from", "new", "unbounded", "with_capacity"];
+
+/// Whether a name is imported from a crate that `:dep` brought.
+pub(super) fn of_another_crate(u: &Use, defs: &Definitions) -> bool {
+    let path = u.text.strip_prefix("use ").unwrap_or_default().trim_start_matches("::");
+    path.split("::").next().is_some_and(|head| is_crate(head, defs))
+}
+
+fn is_crate(name: &str, defs: &Definitions) -> bool {
+    defs.deps.as_ref().is_some_and(|deps| deps.crates().any(|(of, _)| of == name))
+}
+
+/// `slab::Slab::new`, or what of it is imported, by name or with all there is.
+fn makes_elsewhere(path: &str, defs: &Definitions) -> bool {
+    let words: Vec<&str> = path.split("::").collect();
+    let (first, last) = (words[0], words[words.len() - 1]);
+    let from_there = |u: &&Use| of_another_crate(u, defs);
+    let imported = |u: &Use| u.binds == first || u.text.ends_with("::*;") && first.starts_with(char::is_uppercase);
+    CONSTRUCTORS.contains(&last)
+        && !defs.has(first)
+        && (words.len() > 1 && is_crate(first, defs) || defs.uses.iter().filter(from_there).any(imported))
+}
+
 /// Whether what is called by this path, `Stack::new` or `make` or `Wrapper`, makes a value and does nothing else.
 pub(super) fn only_makes(path: &str, defs: &Definitions) -> bool {
-    depth::as_people_write(path, || called(path, defs, MOST))
+    makes_elsewhere(path, defs) || depth::as_people_write(path, || called(path, defs, MOST))
 }
 
 fn called(path: &str, defs: &Definitions, depth: usize) -> bool {

@@ -1,5 +1,5 @@
 //! Variables whose type nothing has said: how a cell declares them, and which of them a later cell may have as another type.
-use super::makers::only_makes;
+use super::makers::{of_another_crate, only_makes};
 use crate::eval::generate::declared::{Declaration, Declared, OpenLet, measure};
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::held::Held;
@@ -36,7 +36,7 @@ fn written_again(cell: &CellText, open: &Open) -> String {
 /// Leaves open what waits for a later cell in truth: what the cell calls so is what everybody calls so, what the notebook's own
 /// functions make is all that they do, and what earlier cells' variables say is known.
 pub(super) fn leave_open(variables: &mut [Variable], defs: &Definitions, declared: &Declared) {
-    let imported = |u: &Use, name: &str| u.binds == name && !u.is_of_std();
+    let imported = |u: &Use, name: &str| u.binds == name && !u.is_of_std() && !of_another_crate(u, defs);
     let elsewhere = |name: &String| {
         defs.items().any(|(_, i)| i.names.contains(name)) || defs.uses.iter().any(|u| imported(u, name))
     };

@@ -224,7 +224,11 @@ impl Definitions {
     /// definition is another one today.
     pub fn current_path(&self, crate_name: &str, path: &str) -> Option<(String, bool)> {
         let name = path.split("::").next().unwrap_or(path);
-        let (group, _) = self.type_named(name)?;
+        let Some((group, _)) = self.type_named(name) else {
+            // What a macro of another crate has made of an item there.
+            let makes = |g: &&Arc<Group>| g.crate_name == crate_name && g.items.iter().any(|i| i.facts.makes_more);
+            return self.groups.iter().find(makes).map(|_| (format!("::{crate_name}::{path}"), false));
+        };
         if group.crate_name == crate_name {
             return Some((format!("::{crate_name}::{path}"), false));
         }

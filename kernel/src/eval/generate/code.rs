@@ -452,7 +452,8 @@ pub fn prologue(
                 false => out.generated(Tag::Use(path), &format!("{name}, ")),
             }
         }
-        out.plain("};");
+        let more = g.items.iter().any(|i| i.facts.makes_more);
+        out.plain(&if more { format!("}}; use ::{}::*;", g.crate_name) } else { "};".to_owned() });
         let named = |i: &&Item| !i.names.is_empty() && i.names != ["_"];
         for item in g.items.iter().filter(|i| !i.cfg.is_empty()).filter(named) {
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));

@@ -97,6 +97,7 @@ impl Definitions {
         let needed = |i: &Item| {
             let nameless = i.header.is_none() && i.names.iter().all(|name| name == "_");
             nameless
+                || i.facts.makes_more
                 || i.names.iter().any(|name| words.contains(name))
                 || i.facts.members.iter().any(|m| m.owner == Owner::MadeInside || in_trait(m))
         };

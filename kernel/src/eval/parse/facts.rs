@@ -27,6 +27,8 @@ pub struct Facts {
     /// Another name for a type.
     pub alias: bool,
     pub is_trait: bool,
+    /// A macro of another crate that stands in front of it may make more items, under names that only rustc knows.
+    pub makes_more: bool,
     pub members: Vec<Member>,
 }
 
@@ -123,6 +125,7 @@ impl Facts {
         facts.text = plain(&text[range.clone()]);
         facts.function = matches!(item, syn::Item::Fn(f) if f.sig.constness.is_none());
         facts.alias = matches!(item, syn::Item::Type(_));
+        facts.makes_more = attributes(item).iter().any(makes_more);
         facts.is_trait = matches!(item, syn::Item::Trait(_) | syn::Item::TraitAlias(_));
         facts.words = match item {
             // Its members have theirs.
@@ -134,6 +137,76 @@ impl Facts {
             facts.words = facts.words.without(&parameters(generics).into_iter().collect());
         }
         facts
+    }
+}
+
+/// Attributes and derives that make no item.
+const PLAIN: [&str; 39] = [
+    "Args",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Eq",
+    "Error",
+    "Hash",
+    "Module",
+    "Ord",
+    "Parser",
+    "PartialEq",
+    "PartialOrd",
+    "Rich",
+    "Serialize",
+    "Subcommand",
+    "ValueEnum",
+    "allow",
+    "automatically_derived",
+    "cfg",
+    "cfg_attr",
+    "cold",
+    "default",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "inline",
+    "macro_export",
+    "macro_use",
+    "must_use",
+    "no_mangle",
+    "non_exhaustive",
+    "path",
+    "repr",
+    "target_feature",
+    "track_caller",
+    "warn",
+];
+
+fn makes_more(attribute: &syn::Attribute) -> bool {
+    let plain = |path: &syn::Path| path.segments.last().is_some_and(|s| PLAIN.contains(&&*s.ident.to_string()));
+    if !attribute.path().is_ident("derive") {
+        return !plain(attribute.path());
+    }
+    let mut all = true;
+    // What cannot be read is rustc's to tell.
+    let _ = attribute.parse_nested_meta(|derive| {
+        all &= plain(&derive.path);
+        Ok(())
+    });
+    !all
+}
+
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Struct(i) => &i.attrs,
+        syn::Item::Enum(i) => &i.attrs,
+        syn::Item::Union(i) => &i.attrs,
+        syn::Item::Trait(i) => &i.attrs,
+        syn::Item::Impl(i) => &i.attrs,
+        syn::Item::Fn(i) => &i.attrs,
+        syn::Item::Mod(i) => &i.attrs,
+        _ => &[],
     }
 }
 

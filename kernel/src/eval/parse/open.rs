@@ -113,6 +113,7 @@ const STD: &[&str] = &[
     "Box",
     "Cell",
     "Cow",
+    "Cursor",
     "Default",
     "HashMap",
     "HashSet",
@@ -145,6 +146,8 @@ const STD: &[&str] = &[
     "std",
     "sync",
 ];
+/// Words of a path: `tokio::sync::mpsc::Sender::new`.
+const LONGEST: usize = 5;
 const VARIANTS: &[&str] = &["None", "Some", "Ok", "Err"];
 /// They make a value of what they are called on, and do nothing else.
 const METHODS: &[&str] =
@@ -428,7 +431,7 @@ fn maker(e: &Expr, makers: &mut Vec<String>) -> Option<Kind> {
     let Expr::Path(p) = e else { return None };
     let words: Vec<String> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
     makers.push(words.join("::"));
-    (words.len() <= 2).then_some(Kind::Made)
+    (words.len() <= LONGEST).then_some(Kind::Made)
 }
 
 /// Whether a path that begins so is the standard library's, and makes a value.
@@ -535,7 +538,7 @@ mod tests {
         }
         for effect in [
             "f(x)",
-            "a::b::c()",
+            "a::b::c::d::e::f()",
             "x",
             "vec![x]",
             "v.iter().collect()",

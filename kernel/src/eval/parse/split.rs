@@ -145,6 +145,12 @@ impl Parsed {
             }
             Stmt::Item(item) => {
                 self.add_macros_of(cell, base, item, true);
+                for macros in macros_of_a_crate(item) {
+                    let known = self.uses.len();
+                    flatten_use(&macros.tree, "::", &mut self.uses);
+                    // The statements stand in another crate than the item does.
+                    self.later.extend(self.uses[known..].iter().map(|u| u.text.clone()));
+                }
                 let known = |name: &str| known(&self.macros, macros, name);
                 self.items.extend(persistent_item(cell, base, item, &known));
             }
@@ -321,6 +327,18 @@ impl Parsed {
             }
         }
     }
+}
+
+/// What `#[macro_use] extern crate maplit;` brings into scope, by name or with all there is.
+fn macros_of_a_crate(item: &syn::Item) -> Vec<syn::ItemUse> {
+    let syn::Item::ExternCrate(of) = item else { return Vec::new() };
+    let Some(attribute) = of.attrs.iter().find(|a| a.path().is_ident("macro_use")) else { return Vec::new() };
+    let names = match &attribute.meta {
+        syn::Meta::List(list) => list.tokens.to_string(),
+        _ => "*".to_owned(),
+    };
+    let import = |name: &str| syn::parse_str(&format!("use ::{}::{};", of.ident, name.trim())).ok();
+    names.split(',').filter_map(import).collect()
 }
 
 fn prints(mac: &syn::Macro) -> bool {

@@ -19,7 +19,8 @@ pub(super) fn around(
     });
     let (place, open, first, close) = all.min_by_key(|(place, ..)| place.len())?;
     let text = |from: usize, to: usize| words.part(from, to).map(|(text, _)| text);
-    let part = |from: usize, to: usize| Some(of_floats(&here(&text(from, to)?)));
+    // What `clone` is called of there is a tensor, which has a value of its own then.
+    let part = |from: usize, to: usize| Some(of_floats(&here(&text(from, to)?.replace(".clone()", ".copy()"))));
     let colon = (open + 1..first).find(|i| words.word(*i) == ":" && words.within(open + 1, *i));
     let (element, collected) = match (words.word(open), colon) {
         ("{", Some(colon)) => {
@@ -139,6 +140,10 @@ mod tests {
             (
                 "{c: i for i, c in enumerate(v)}",
                 "v.iter().cloned().enumerate().map(|(i, c)| (c, i)).collect::<std::collections::HashMap<_, _>>()",
+            ),
+            (
+                "{k: v.detach().clone() for k, v in s.items()}",
+                "s.clone().into_iter().map(|(k, v)| (k, v.detach().copy())).collect::<std::collections::HashMap<_, _>>()",
             ),
             ("{n % 3 for n in v}", "v.iter().cloned().map(|n| n % 3).collect::<std::collections::HashSet<_>>()"),
             ("[i for i in range(5)]", "(0..5).map(|i| i).collect::<Vec<_>>()"),

@@ -89,11 +89,6 @@ pub(super) fn of_another_library(
         ("E0425" | "E0432", ["pack_padded_sequence" | "pad_packed_sequence", ..]) => {
             "recurrent layers take the padded batch and the lengths, and give it padded: `lstm.packed(&x, &lengths, None)`".to_owned()
         }
-        ("", _) if ["torch.save({", "torch.save(dict("].iter().any(|call| line.contains(call)) => {
-            "`%checkpoint save NAME` keeps the variables, models and optimizers with their state, and `%checkpoint load NAME` goes on from \
-             there; `nn::save(file, &net.state_dict())?` writes one model's weights"
-                .to_owned()
-        }
         ("E0425" | "E0433", ["np", ..]) => "tensors are made of vectors and arrays by `tensor(v)`".to_owned(),
         ("E0425" | "E0433", ["plt", ..]) => {
             "`Plot::new(\"title\").x_label(\"step\").line(\"name\", &v)` is a plot, which a cell shows that ends with it; `grid(&[a, b], 2)` \

@@ -68,11 +68,15 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let code = of_floats(&text.text[at.clone()], &it.text, of)?;
             written(IN_RUST, it.start..it.end, code, "")
         }
-        ("E0277", ["f64: Ord" | "f32: Ord", ..]) => {
+        ("E0277", [bound @ ("f64: Ord" | "f32: Ord" | "{float}: Ord"), ..]) => {
             let it = called_of(&words, &at)?;
-            let float = &quoted[0][..3];
+            let float = if bound.starts_with('f') { &bound[..3] } else { "f64" };
             let code = match &text.text[at.clone()] {
-                "sort" => format!("{}.sort_by({float}::total_cmp)", it.text),
+                "sort" => {
+                    let reversed = text.text[at.end..it.end].contains("reverse");
+                    let by = if reversed { format!("|a, b| {float}::total_cmp(b, a)") } else { format!("{float}::total_cmp") };
+                    format!("{}.sort_by({by})", it.text)
+                }
                 most @ ("max" | "min") => {
                     let goes = it.text.trim_end_matches(".iter()").trim_end_matches(".into_iter()");
                     let goes = if goes == it.text { it.text.clone() } else { format!("{goes}.iter().copied()") };

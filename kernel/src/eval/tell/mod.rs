@@ -1,6 +1,7 @@
 //! What the user reads of errors.
 mod apart;
 pub mod asked;
+mod blocks;
 mod call;
 pub mod change;
 mod comprehension;

@@ -1,19 +1,19 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
+use super::blocks;
 use super::division::of_floats;
 use super::format::{self, how_in_rust};
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
-use super::literals::is_rust;
 use super::named;
-use super::no_grad;
 use super::signatures::Ours;
 use super::texts::Told;
-use super::words::{Words, around, receiver, unquoted};
-use crate::eval::text::scan::{self, Kind};
+use super::words::{Words, around, of_quotation, receiver};
+use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
-/// A place of a text, and what is to be written there.
-type Written = (Range<usize>, String);
+/// What several things are kept with.
+const CHECKPOINT: &str = "`%checkpoint save NAME` keeps the variables, models and optimizers with their state, and `%checkpoint load NAME` \
+    goes on from there; `nn::save(file, &net.state_dict())?` writes one model's weights";
 
 /// What no row can say of what is no Rust.
 pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours: &Ours) -> Option<Told> {
@@ -42,116 +42,23 @@ pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours:
         let found = in_double_quotes(line, in_line.start, ours)?;
         return Some((found.said, Some((first + found.at.start..first + found.at.end, found.code))));
     }
-    if let Some(said) = statement(line.trim()) {
+    if line.contains("torch.save({") {
+        return Some((CHECKPOINT.to_owned(), None));
+    }
+    if let Some(comment) = blocks::comment(text, at.start) {
+        return Some(change(comment));
+    }
+    if let Some(said) = blocks::statement(line.trim()) {
         return Some((said, None));
     }
-    if line.trim_start().starts_with("def ") {
-        let behind = text[at.start..].split_once('\n').map_or("", |(_, rest)| rest);
+    if let Some((said, code)) = blocks::function(text, at.start, ours).map(change) {
         let note = "; a tensor is lent, and other arguments have types such as `f64` and `usize`";
-        return function(line, behind, &here).map(|code| (answer(&code) + note, None));
+        return Some((said + note, code));
+    }
+    if let Some(block) = blocks::around(text, at.start, ours) {
+        return Some(change(block));
     }
     groups().or_else(|| dictionary(text, at.start).map(change))
-}
-
-/// What a head of Python's (`for i in range(3):`), written as `for i in 0..3 {}`, is with what stands behind its colon, or further in on the
-/// lines below: all of it, and where that ends. `known` are variables of earlier cells.
-pub(super) fn with_body(
-    text: &str,
-    head: &Range<usize>,
-    code: &str,
-    ours: &Ours,
-    known: &dyn Fn(&str) -> bool,
-) -> Option<Written> {
-    let (before, behind) = code.split_once("{}")?;
-    let start = text[..head.start].rfind('\n').map_or(0, |i| i + 1);
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let own = indent(&text[start..]);
-    let rest = text[head.end..].strip_prefix(':').unwrap_or(&text[head.end..]);
-    let from = text.len() - rest.len();
-    let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
-    let mut lines: Vec<&str> = Vec::new();
-    let mut end = from + first.trim_end().len();
-    match first.split('#').next().unwrap_or_default().trim() {
-        "" => {
-            let mut at = from + first.len() + 1;
-            for line in below.split('\n') {
-                if !line.trim().is_empty() {
-                    if indent(line) <= own {
-                        break;
-                    }
-                    lines.push(line);
-                    end = at + line.trim_end().len();
-                }
-                at += line.len() + 1;
-            }
-        }
-        one => lines.push(one),
-    }
-    let body = block(&lines, ours)?;
-    let mut code = format!("{before}{{ {body} }}{behind}");
-    if before.starts_with("no_grad(") {
-        // What is in a block of Python's is there behind it, too.
-        let there = |name: &str| scan::follows(text, &["let"], name) || scan::follows(text, &["let", "mut"], name);
-        let mut names = scan::mentions(&body);
-        names.retain(|name| there(name) || known(name));
-        code = no_grad::composed(&body, true, Some(&names.into_iter().collect::<Vec<_>>())).unwrap_or(code);
-    }
-    is_rust(&code).then_some((head.start..end, code))
-}
-
-/// Lines of Python's as statements, those that stand further in as the blocks of what is before them.
-fn block(lines: &[&str], ours: &Ours) -> Option<String> {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let (mut out, mut i) = (Vec::new(), 0);
-    while i < lines.len() {
-        let line = lines[i].split(" #").next()?.trim();
-        let inside = lines[i + 1..].iter().take_while(|l| indent(l) > indent(lines[i])).count();
-        match line.strip_suffix(':').filter(|_| inside > 0) {
-            Some(head) => {
-                let head = match head.split_once(' ') {
-                    Some(("elif", rest)) => format!("else if {rest}"),
-                    _ => head.to_owned(),
-                };
-                let inner = block(&lines[i + 1..i + 1 + inside], ours)?;
-                out.push(format!("{} {{ {inner} }}", rewritten(&head, ours)));
-            }
-            None if inside > 0 => return None,
-            None if line == "pass" => {}
-            None => out.push(rewritten(line.trim_end_matches(';'), ours) + ";"),
-        }
-        i += 1 + inside;
-    }
-    (!out.is_empty()).then(|| out.join(" "))
-}
-
-/// What stands for a statement that Rust has not, of which rustc knows the first word only as a name.
-fn statement(line: &str) -> Option<String> {
-    let (word, rest) = line.split_once([' ', ':']).unwrap_or((line, ""));
-    let rest = rest.trim_end_matches([';', ':']).trim();
-    Some(match word {
-        "del" if !rest.is_empty() => {
-            let dropped: Vec<String> = rest.split(',').map(|name| format!("drop({});", name.trim())).collect();
-            format!("{IN_RUST}`{}`", dropped.join(" "))
-        }
-        "raise" => {
-            let words = Words::of(rest);
-            let text = (0..words.len()).find(|&i| words.kind(i) == Some(Kind::Literal));
-            let text = text.and_then(|i| of_quotation(words.word(i))).unwrap_or("…".to_owned());
-            format!(
-                "{IN_RUST}`panic!(\"{text}\")`; a function that gives a `Result` says `return Err(\"{text}\".into())`"
-            )
-        }
-        "try" | "except" => {
-            "what may fail gives a `Result`: `match f() { Ok(y) => …, Err(e) => … }`, and `f()?` hands the error on"
-                .to_owned()
-        }
-        "global" | "nonlocal" => {
-            "a closure sees the variables around it, and a function takes what it changes: `fn f(n: &mut i64)`"
-                .to_owned()
-        }
-        "elif" => format!("{IN_RUST}`else if {rest} {{}}`"),
-        _ => return None,
-    })
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
@@ -278,8 +185,20 @@ pub(super) fn power_at(text: &str, at: usize) -> Option<Range<usize>> {
 /// `print("loss", loss.item())` as `println!`.
 pub(super) fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str) -> String) -> Option<String> {
     let (mut format, mut values) = (Vec::new(), Vec::new());
+    let (mut between, mut end) = (" ".to_owned(), "\\n".to_owned());
     for one in words.between_commas(arguments.start, arguments.end) {
         let (value, _) = words.part(one.start, one.end)?;
+        if words.word(one.start + 1) == "=" && one.len() == 3 && words.kind(one.start + 2) == Some(Kind::Literal) {
+            match (words.word(one.start), of_quotation(words.word(one.start + 2))?) {
+                ("sep", text) => between = text,
+                ("end", text) => end = text,
+                _ => return None,
+            }
+            continue;
+        }
+        if words.word(one.start + 1) == "=" && words.word(one.start) == "flush" {
+            continue;
+        }
         if words.word(one.start).eq_ignore_ascii_case("f") && words.kind(one.start + 1) == Some(Kind::Literal) {
             // A text with values in it is told by itself.
             return None;
@@ -297,7 +216,11 @@ pub(super) fn printed(words: &Words, arguments: Range<usize>, here: &dyn Fn(&str
             }
         }
     }
-    Some(filled("println", &format.join(" "), &values))
+    let format = format.join(&between);
+    Some(match &*end {
+        "\\n" => filled("println", &format, &values),
+        end => filled("print", &(format + end), &values),
+    })
 }
 
 /// `"{:.3f} of {}".format(a, b)` and `"%.3f of %d" % (a, b)`, where `.format` or `%` stands, as `format!` or `println!`.
@@ -364,12 +287,6 @@ fn filled_text(words: &Words, all: Range<usize>) -> Option<(String, Vec<String>)
     Some((format.replace('\0', "%"), values))
 }
 
-/// What stands between quotation marks, as it does between double ones.
-fn of_quotation(word: &str) -> Option<String> {
-    let text = unquoted(word)?;
-    Some(if word.starts_with('\'') { text.replace('"', "\\\"") } else { text.to_owned() })
-}
-
 /// `2 ** 3` of numbers, where its second star stands.
 pub(super) fn power(text: &str, at: usize) -> Option<String> {
     let words = Words::of(text);
@@ -385,27 +302,6 @@ pub(super) fn power(text: &str, at: usize) -> Option<String> {
             "{IN_RUST}`{of}.pow({to})` of a whole number, `{of}.powi({to})` or `{of}.powf({to} as f64)` of another one"
         ),
     })
-}
-
-/// `def f(x): return x + 1` as a function of tensors.
-fn function(line: &str, rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<String> {
-    let head = Words::of(line);
-    let open = (0..head.len()).find(|&i| head.word(i) == "(")?;
-    let (name, close) = (head.word(open.checked_sub(1)?), head.behind_brackets(open)? - 1);
-    let arguments = head.between_commas(open + 1, close).into_iter().map(|one| head.word(one.start).to_owned());
-    let arguments: Vec<String> =
-        arguments.filter(|name| name != "self").map(|name| format!("{name}: &Tensor")).collect();
-    let of_itself = if head.word(open + 1) == "self" { vec!["&self".to_owned()] } else { vec![] };
-    let arguments = [of_itself, arguments].concat().join(", ");
-    // What it returns: on its line, or on one of those that stand further in.
-    let body = head.part(close + 1, head.len()).map(|(body, _)| body).unwrap_or_default();
-    let further = rest.lines().take_while(|l| l.is_empty() || l.starts_with([' ', '\t']));
-    let returned = std::iter::once(&*body).chain(further).find_map(|l| Some(l.split_once("return ")?.1.trim()));
-    let code = match returned {
-        Some(value) => format!("fn {name}({arguments}) -> Tensor {{ {} }}", rewritten(value)),
-        None => format!("fn {name}({arguments}) {{}}"),
-    };
-    syn::parse_str::<syn::ImplItemFn>(&code).is_ok().then_some(code)
 }
 
 /// `let n = a // b;`, which for Rust ends behind `a`: the statement with a division.
@@ -475,6 +371,8 @@ mod tests {
             ("print()", "println!(\"\")"),
             ("print(x.shape, n)", "println!(\"{} {}\", x.shape(), n)"),
             ("print('\"', x)", "println!(\"\\\" {}\", x)"),
+            ("print('loss', x, end='')", "print!(\"loss {}\", x)"),
+            ("print(a, b, sep=', ', flush=True)", "println!(\"{}, {}\", a, b)"),
             ("print(\"{:.3f}: {}\".format(x, y))", "println!(\"{:.3}: {}\", x, y)"),
             ("print(\"at\", \"%5.2f of 100%%\" % loss)", "println!(\"at {:5.2} of 100%\", loss)"),
         ] {
@@ -499,33 +397,12 @@ mod tests {
         ] {
             assert_eq!(old_format(text, text.find(at).unwrap()).as_deref(), Some(said), "{text}");
         }
-        for (line, said) in [
-            ("del a, b", "in Rust: `drop(a); drop(b);`"),
-            ("elif n > 3:", "in Rust: `else if n > 3 {}`"),
-            (
-                "raise ValueError('bad')",
-                "in Rust: `panic!(\"bad\")`; a function that gives a `Result` says `return Err(\"bad\".into())`",
-            ),
-        ] {
-            assert_eq!(statement(line).as_deref(), Some(said), "{line}");
-        }
-        assert_eq!(statement("delta = 3"), None);
         assert_eq!(power("2 ** 3", 3).as_deref(), Some("in Rust: `2_i64.pow(3)`"));
         assert_eq!(power("2 * 3", 2), None);
     }
 
     #[test]
     fn functions_and_dictionaries() {
-        let same = |value: &str| value.to_owned();
-        for (line, rest, code) in [
-            ("def f(x): return x + 1", "", "fn f(x: &Tensor) -> Tensor { x + 1 }"),
-            ("def f(x, y=2):", "    z = x\n    return z\nf(1)", "fn f(x: &Tensor, y: &Tensor) -> Tensor { z }"),
-            ("def forward(self, x):", "", "fn forward(&self, x: &Tensor) {}"),
-            ("def f(x: int) -> int:", "\n    return x", "fn f(x: &Tensor) -> Tensor { x }"),
-        ] {
-            assert_eq!(function(line, rest, &same).as_deref(), Some(code), "{line}");
-        }
-        assert_eq!(function("def f", "", &same), None);
         let map = |text: &str| dictionary(text, text.find(':').unwrap()).map(|(_, code)| code);
         let code = "std::collections::HashMap::from([(\"a\", 1), (\"b\", [2, 3])])";
         assert_eq!(map("let d = {\"a\": 1, \"b\": [2, 3]};").as_deref(), Some(code));

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
 const STANDS: [(&[&str], &str); 8] = [
     (&["x", "y", "t", "i", "m"], TENSOR),
-    (&["model", "a", "b"], MODULE),
+    (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
     (&["loss"], TENSOR),
     (&["cell"], "impl Is for ::xlazy::nn::LSTMCell {}"),
     (&["gru_cell"], "impl Is for ::xlazy::nn::GRUCell {} impl Is for ::xlazy::nn::RNNCell {}"),
@@ -14,7 +14,6 @@ const STANDS: [(&[&str], &str); 8] = [
     (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
     (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
 ];
-pub(super) const MODULE: &str = "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}";
 const LOSS: &str = "impl Is for ::xlazy::nn::CrossEntropyLoss {} impl Is for ::xlazy::nn::MSELoss {} impl Is for \
     ::xlazy::nn::L1Loss {} impl Is for ::xlazy::nn::NLLLoss {} impl Is for ::xlazy::nn::BCELoss {} impl Is for \
     ::xlazy::nn::BCEWithLogitsLoss {} impl Is for ::xlazy::nn::HuberLoss {} impl Is for ::xlazy::nn::SmoothL1Loss {} impl Is for \

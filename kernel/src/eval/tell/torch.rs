@@ -1,15 +1,16 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
+use super::blocks::with_body;
 use super::change::Change;
 use super::elements;
 use super::groups;
 use super::instead::{ANSWER, About, Found, all_instead, given};
 use super::literals::{is_rust, rusty};
 use super::no_grad;
-use super::python::{of_python, with_body};
+use super::python::of_python;
 use super::signatures::{Ours, SIGNATURES};
-use super::stands::{MODULE, TENSOR};
+use super::stands::TENSOR;
 use super::texts::{Texts, Told};
 use super::there::{names, unknown_value};
 use super::words::{Words, around, own_name, receiver};
@@ -139,8 +140,6 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
             {
                 None
             }
-            // A dictionary or a list.
-            _ if python && is == MODULE && line[subject.clone()].starts_with(['{', '[']) => None,
             (Some(at), Some(whole)) => {
                 let whole = if python { whole } else { at.clone() };
                 Some(Candidate { said, asks: Some(Asked { at, whole, is }), python: habit, code, change })

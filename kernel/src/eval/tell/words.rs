@@ -340,6 +340,12 @@ pub(super) fn unquoted(word: &str) -> Option<&str> {
     inside('"').or_else(|| inside('\''))
 }
 
+/// What stands between quotation marks, as it does between double ones.
+pub(super) fn of_quotation(word: &str) -> Option<String> {
+    let text = unquoted(word)?;
+    Some(if word.starts_with('\'') { text.replace('"', "\\\"") } else { text.to_owned() })
+}
+
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
 pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>, Captured)> {
     let mut captured = Captured::new();
@@ -419,7 +425,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             next => user.up_to(u, next, meta == Meta::Several),
         };
         let end = match pattern.word(p + width) {
-            "" if p > 0 && matches!(pattern.word(p - 1), ":" | "assert" | "else") => user.expression(u)?,
+            "" if p > 0 && matches!(pattern.word(p - 1), ":" | "assert" | "else" | "=") => user.expression(u)?,
             "" => user.operand(u)?,
             next => closing(next)?,
         };

@@ -1,7 +1,7 @@
 //! A dependency for the tests of `:dep`: a static, a private path, a feature, a macro, a figure in evcxr's form.
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use shout::Shout;
+pub use shout::{Echo, Shout};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -78,5 +78,19 @@ pub trait Tripled {
 impl Tripled for i32 {
     fn tripled(&self) -> i32 {
         self * 3
+    }
+}
+
+/// What is in it is said by who fills it.
+#[derive(Debug)]
+pub struct Bag<T>(Vec<T>);
+impl<T> Bag<T> {
+    pub fn new() -> Bag<T> {
+        Bag(Vec::new())
+    }
+
+    pub fn put(&mut self, one: T) -> usize {
+        self.0.push(one);
+        self.0.len()
     }
 }

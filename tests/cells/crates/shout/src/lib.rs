@@ -1,12 +1,27 @@
 //! A derive for the tests of `:dep`, without a crate from elsewhere.
 use proc_macro::{TokenStream, TokenTree};
 
-#[proc_macro_derive(Shout)]
-pub fn shout(input: TokenStream) -> TokenStream {
-    let mut words = input.into_iter().filter_map(|t| match t {
+fn name_of(input: TokenStream) -> String {
+    let words = input.into_iter().filter_map(|t| match t {
         TokenTree::Ident(i) => Some(i.to_string()),
         _ => None,
     });
-    let name = words.by_ref().skip_while(|w| w != "struct" && w != "enum").nth(1).expect("a type");
+    words.skip_while(|w| w != "struct" && w != "enum").nth(1).expect("a type")
+}
+
+/// Makes another type beside it, as visible as it is.
+#[proc_macro_derive(Echo)]
+pub fn echo(input: TokenStream) -> TokenStream {
+    let public = if input.to_string().contains("pub") { "pub" } else { "" };
+    let name = name_of(input);
+    let made = format!(
+        "#[derive(Debug)] {public} struct {name}Echo(pub u8); impl {name}Echo {{ pub fn of(n: u8) -> Self {{ {name}Echo(n) }} }}"
+    );
+    made.parse().unwrap()
+}
+
+#[proc_macro_derive(Shout)]
+pub fn shout(input: TokenStream) -> TokenStream {
+    let name = name_of(input);
     format!("impl {name} {{ pub fn shout() -> String {{ \"{}!\".into() }} }}", name.to_uppercase()).parse().unwrap()
 }
