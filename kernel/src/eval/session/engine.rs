@@ -68,7 +68,7 @@ impl RustEngine {
         let wanted: Vec<&str> = lines.clone().filter_map(|l| l.strip_prefix(":dep ").map(str::trim)).collect();
         if !wanted.is_empty() {
             // Built together, before anything of the cell runs.
-            let level = mode.opt_level.or(commands::opt_in(code)).or(lines.filter_map(commands::opt_of).last());
+            let level = mode.opt_level.or(commands::opt_in(code)).or(lines.filter_map(commands::opt_of).next_back());
             let reply = commands::depend(&mut lock(&self.session), &self.shared, &wanted, level, events);
             if reply != Reply::Ok {
                 return reply;
