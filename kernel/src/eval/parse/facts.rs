@@ -1,6 +1,6 @@
 //! What of an item a type may depend on: what it says, and the constants, types and functions that an `impl` or a trait in
 //! it gives to others. What a function does is left out unless it can be called while a program is compiled.
-use super::syntax::{bytes, generics, parameters};
+use super::syntax::{attributes, bytes, generics, parameters};
 use crate::eval::text::scan::{self, Kind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -195,19 +195,6 @@ fn makes_more(attribute: &syn::Attribute) -> bool {
         Ok(())
     });
     !all
-}
-
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
-    match item {
-        syn::Item::Struct(i) => &i.attrs,
-        syn::Item::Enum(i) => &i.attrs,
-        syn::Item::Union(i) => &i.attrs,
-        syn::Item::Trait(i) => &i.attrs,
-        syn::Item::Impl(i) => &i.attrs,
-        syn::Item::Fn(i) => &i.attrs,
-        syn::Item::Mod(i) => &i.attrs,
-        _ => &[],
-    }
 }
 
 /// Of text that syn has taken apart: some of it says nothing of types, and values stand in some of it only.

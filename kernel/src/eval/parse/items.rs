@@ -6,7 +6,7 @@ use super::extents;
 use super::facts::Facts;
 use super::own_names::only_parameters;
 use super::publish::{self, begins_an_item};
-use super::syntax::{arguments, bytes, generics, one_line, parameters};
+use super::syntax::{arguments, attributes, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::{CellText, Fact, Source, Splice, line_column};
@@ -154,24 +154,12 @@ impl Item {
 
 /// `#[cfg(…)]` of an item, and of a test what that stands for.
 fn conditional(item: &syn::Item, text: &str, base: usize) -> String {
-    let attributes: &[syn::Attribute] = match item {
-        syn::Item::Const(i) => &i.attrs,
-        syn::Item::Static(i) => &i.attrs,
-        syn::Item::Fn(i) => &i.attrs,
-        syn::Item::Mod(i) => &i.attrs,
-        syn::Item::Trait(i) => &i.attrs,
-        syn::Item::Type(i) => &i.attrs,
-        syn::Item::Enum(i) => &i.attrs,
-        syn::Item::Struct(i) => &i.attrs,
-        syn::Item::Union(i) => &i.attrs,
-        _ => &[],
-    };
     let one = |a: &syn::Attribute| match a.path().get_ident()?.to_string().as_str() {
         "cfg" => Some(text[bytes(a.span(), base)].to_owned()),
         "test" => Some("#[cfg(test)]".to_owned()),
         _ => None,
     };
-    attributes.iter().filter_map(one).collect()
+    attributes(item).iter().filter_map(one).collect()
 }
 
 pub(super) fn persistent_item<'m>(

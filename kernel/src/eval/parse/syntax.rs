@@ -51,6 +51,22 @@ pub(super) fn arguments(call: &syn::Macro, base: usize) -> Range<usize> {
 }
 
 /// What an item is generic over.
+pub(super) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(i) => &i.attrs,
+        syn::Item::Static(i) => &i.attrs,
+        syn::Item::Fn(i) => &i.attrs,
+        syn::Item::Mod(i) => &i.attrs,
+        syn::Item::Trait(i) => &i.attrs,
+        syn::Item::Type(i) => &i.attrs,
+        syn::Item::Enum(i) => &i.attrs,
+        syn::Item::Struct(i) => &i.attrs,
+        syn::Item::Union(i) => &i.attrs,
+        syn::Item::Impl(i) => &i.attrs,
+        _ => &[],
+    }
+}
+
 pub(super) fn generics(item: &syn::Item) -> Option<&syn::Generics> {
     match item {
         syn::Item::Fn(i) => Some(&i.sig.generics),
