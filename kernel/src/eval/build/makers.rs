@@ -27,11 +27,11 @@ fn is_crate(name: &str, defs: &Definitions) -> bool {
 fn makes_elsewhere(path: &str, defs: &Definitions) -> bool {
     let words: Vec<&str> = path.split("::").collect();
     let (first, last) = (words[0], words[words.len() - 1]);
-    let from_there = |u: &&Use| of_another_crate(u, defs);
-    let imported = |u: &Use| u.binds == first || u.text.ends_with("::*;") && first.starts_with(char::is_uppercase);
+    let binds = |u: &Use| u.binds == first || u.text.ends_with("::*;") && first.starts_with(char::is_uppercase);
+    let imported = |u: &Use| binds(u) && of_another_crate(u, defs);
     CONSTRUCTORS.contains(&last)
         && !defs.has(first)
-        && (words.len() > 1 && is_crate(first, defs) || defs.uses.iter().filter(from_there).any(imported))
+        && (words.len() > 1 && is_crate(first, defs) || defs.uses.iter().any(imported))
 }
 
 /// Whether what is called by this path, `Stack::new` or `make` or `Wrapper`, makes a value and does nothing else.

@@ -61,6 +61,7 @@ impl RustEngine {
         let known = |name: &str| self.shared.names().knows(name);
         let cell = Arc::new(CellText::new(mode.cell, code));
         let segments = segments(code, &known);
+        let mut mode = Mode { opt_level: mode.opt_level.or(commands::opt_in(code)), ..*mode };
         let lines = segments.iter().filter_map(|s| match s {
             Segment::Command(line) | Segment::Magic { line, .. } => Some(code[line.clone()].trim()),
             Segment::Code(_) => None,
@@ -68,14 +69,13 @@ impl RustEngine {
         let wanted: Vec<&str> = lines.clone().filter_map(|l| l.strip_prefix(":dep ").map(str::trim)).collect();
         if !wanted.is_empty() {
             // Built together, before anything of the cell runs.
-            let level = mode.opt_level.or(commands::opt_in(code)).or(lines.filter_map(commands::opt_of).next_back());
+            let level = mode.opt_level.or_else(|| lines.filter_map(commands::opt_of).next_back());
             let reply = commands::depend(&mut lock(&self.session), &self.shared, &wanted, level, events);
             if reply != Reply::Ok {
                 return reply;
             }
             self.shared.know(lock(&self.session).names());
         }
-        let mut mode = Mode { opt_level: mode.opt_level.or(commands::opt_in(code)), ..*mode };
         let inside = |mode: &Mode| Inside { engine: self, mode: *mode, opt_level: Cell::new(mode.opt_level) };
         for segment in segments {
             let reply = match segment {

@@ -44,7 +44,14 @@ pub(super) fn around(text: &str, at: usize, ours: &Ours) -> Option<Written> {
 fn lines_from<'t>(text: &'t str, start: usize, goes_on: &[&str]) -> Option<(Range<usize>, Vec<&'t str>)> {
     let first = text[start..].lines().next()?;
     let own = indent(first);
-    let (mut lines, mut at, mut end) = (vec![first], start + first.len() + 1, start + first.trim_end().len());
+    let (below, end) = below(text, start + first.len() + 1, own, goes_on);
+    let lines = std::iter::once(first).chain(below).collect();
+    Some((start + own..end.unwrap_or(start + first.trim_end().len()), lines))
+}
+
+/// The lines from a place on that stand further in than `own`, and those as far in that go on with it; where the last one ends.
+fn below<'t>(text: &'t str, mut at: usize, own: usize, goes_on: &[&str]) -> (Vec<&'t str>, Option<usize>) {
+    let (mut lines, mut end) = (Vec::new(), None);
     for line in text.get(at..).unwrap_or_default().split('\n') {
         let word = line.trim_start().split([' ', ':']).next().unwrap_or_default();
         if !line.trim().is_empty() {
@@ -52,11 +59,11 @@ fn lines_from<'t>(text: &'t str, start: usize, goes_on: &[&str]) -> Option<(Rang
                 break;
             }
             lines.push(line);
-            end = at + line.trim_end().len();
+            end = Some(at + line.trim_end().len());
         }
         at += line.len() + 1;
     }
-    Some((start + own..end, lines))
+    (lines, end)
 }
 
 /// The colon that a head ends with, outside of brackets and paths.
@@ -83,29 +90,15 @@ pub(super) fn with_body(
     known: &dyn Fn(&str) -> bool,
 ) -> Option<Written> {
     let (before, behind) = code.split_once("{}")?;
-    let start = text[..head.start].rfind('\n').map_or(0, |i| i + 1);
-    let own = indent(&text[start..]);
+    let own = indent(&text[begin(text, head.start)..]);
     let rest = text[head.end..].strip_prefix(':').unwrap_or(&text[head.end..]);
     let from = text.len() - rest.len();
-    let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
-    let mut lines: Vec<&str> = Vec::new();
-    let mut end = from + first.trim_end().len();
-    match first.split('#').next().unwrap_or_default().trim() {
-        "" => {
-            let mut at = from + first.len() + 1;
-            for line in below.split('\n') {
-                if !line.trim().is_empty() {
-                    if indent(line) <= own {
-                        break;
-                    }
-                    lines.push(line);
-                    end = at + line.trim_end().len();
-                }
-                at += line.len() + 1;
-            }
-        }
-        one => lines.push(one),
-    }
+    let first = rest.split('\n').next().unwrap_or_default();
+    let (lines, end) = match first.split('#').next().unwrap_or_default().trim() {
+        "" => below(text, from + first.len() + 1, own, &[]),
+        one => (vec![one], None),
+    };
+    let end = end.unwrap_or(from + first.trim_end().len());
     let body = block(&lines, ours)?;
     let mut code = format!("{before}{}{behind}", braced(&body));
     if before.starts_with("no_grad(") {
@@ -230,7 +223,7 @@ pub(super) fn function(text: &str, at: usize, ours: &Ours) -> Option<Written> {
     let returned = body.iter().find_map(|l| Some(l.trim().strip_prefix("return ")?.trim().to_owned()));
     let gives = match (given.as_deref(), &returned) {
         (Some("None"), _) | (None, None) => String::new(),
-        (Some(ty), _) => format!(" -> {}", in_rust(ty).trim_start_matches('&')),
+        (Some(ty), _) => format!(" -> {}", type_in_rust(ty).trim_start_matches('&')),
         (None, Some(value)) if value.ends_with(".item()") || value.contains("/ len(") => " -> f64".to_owned(),
         (None, Some(_)) => " -> Tensor".to_owned(),
     };
@@ -259,7 +252,7 @@ fn argument(words: &Words, one: Range<usize>) -> Option<(String, String)> {
         _ => "i64",
     });
     let ty = match (annotated.flatten(), default) {
-        (Some((ty, _)), _) => in_rust(&ty),
+        (Some((ty, _)), _) => type_in_rust(&ty),
         (None, Some(ty)) => ty.to_owned(),
         (None, None) => "&Tensor".to_owned(),
     };
@@ -267,14 +260,14 @@ fn argument(words: &Words, one: Range<usize>) -> Option<(String, String)> {
 }
 
 /// A type of Python's.
-fn in_rust(ty: &str) -> String {
+fn type_in_rust(ty: &str) -> String {
     match ty.trim() {
         "float" => "f64".to_owned(),
         "int" => "i64".to_owned(),
         "str" => "&str".to_owned(),
         "bool" => "bool".to_owned(),
         list if list.to_lowercase().starts_with("list[") => {
-            format!("&[{}]", in_rust(list[5..].trim_end_matches(']')).trim_start_matches('&'))
+            format!("&[{}]", type_in_rust(list[5..].trim_end_matches(']')).trim_start_matches('&'))
         }
         module if module.ends_with("Module") => "&dyn Module".to_owned(),
         _ => "&Tensor".to_owned(),

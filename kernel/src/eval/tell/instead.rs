@@ -107,11 +107,11 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         });
         let Some((mut range, mut captured)) = found else { continue };
         // A field's row says nothing of a method of its name.
-        let field = pattern.len() > 1 && pattern.word(pattern.len() - 2) == "." && pattern.meta(0).is_some();
+        let field = pattern.len() > 1 && pattern.word(pattern.len() - 2) == "." && row.of_any;
         if field && line[range.end..].starts_with('(') {
             continue;
         }
-        if pattern.meta(0).is_some() && matches!(pattern.word(1), ">" | "<" | "=" | "!") {
+        if row.of_any && matches!(pattern.word(1), ">" | "<" | "=" | "!") {
             // All of a sum is compared.
             let all = user.sum_before(range.start)..user.sum_after(range.end);
             for (side, right) in [(pattern.word(0), false), (pattern.word(pattern.len() - 1), true)] {
@@ -123,7 +123,7 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             range = all;
         }
         // What is wrong within what it is called of is about that.
-        if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
+        if row.of_any && !call && captured.get(pattern.word(0)).is_some_and(inside) {
             continue;
         }
         let mut code = filled(&row.xlazy, &captured, ours);
