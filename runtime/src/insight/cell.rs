@@ -276,6 +276,9 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
     (list, next)
 }
 
+/// So many lines a person looks through.
+const MOST_LINES: usize = 60;
+
 /// [`pending`] as text and HTML.
 pub fn pending_bundle() -> Bundle {
     let (list, next) = pending();
@@ -319,7 +322,12 @@ pub fn pending_bundle() -> Bundle {
         let of = |p: &Pending| (p.at, p.called_from, p.op, p.device);
         a.name.is_none() && b.name.is_none() && of(a) == of(b) && a.ty == b.ty
     };
-    for all in list.chunk_by(alike) {
+    let lines: Vec<&[Pending]> = list.chunk_by(alike).collect();
+    // What has a name, and the last, which the next sync is most likely about.
+    let last = lines.len().saturating_sub(MOST_LINES);
+    let (earlier, shown): (Vec<_>, Vec<_>) =
+        lines.into_iter().enumerate().partition(|(n, all)| *n < last && all[0].name.is_none());
+    for (_, all) in shown {
         let (p, last) = (&all[0], &all[all.len() - 1]);
         let name = match all.len() {
             1 => p.name.clone().unwrap_or("–".to_owned()),
@@ -335,7 +343,14 @@ pub fn pending_bundle() -> Bundle {
         table.row([&name, &ty, p.op, &nodes, &at]);
     }
     let table = if list.is_empty() { String::new() } else { table.html() };
-    Bundle::html(format!("<div>{}{table}</div>", escape_html(&head)), text).passing()
+    let earlier = match earlier.len() {
+        0 => String::new(),
+        n => format!("… and {} without a name: `%pending --json` lists all", count(n, "earlier line")),
+    };
+    if !earlier.is_empty() {
+        let _ = writeln!(text, "{earlier}");
+    }
+    Bundle::html(format!("<div>{}{table}{earlier}</div>", escape_html(&head)), text).passing()
 }
 
 /// [`pending`] as JSON.

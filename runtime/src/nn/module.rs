@@ -553,8 +553,15 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> 
     if !wrong.is_empty() {
         return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
     }
-    // Copies, not shared buffers: what the caller still holds could not be reused by a step. They run now, so that the
-    // next step is the program that it was.
+    copy_all(pairs);
+    // They run now, so that the next step is the program that it was.
+    sync();
+    Ok(left)
+}
+
+/// Copies, not shared buffers: what the caller still holds could not be reused by a step.
+#[track_caller]
+fn copy_all<'t>(pairs: impl IntoIterator<Item = (&'t Tensor, &'t Tensor)>) {
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
         pairs
@@ -562,6 +569,11 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> 
             .for_each(|(old, new)| changes.assign("load_state_dict", old, new.clone().placed_like(old).copy()))
     });
     changes.apply();
-    sync();
-    Ok(left)
+}
+
+/// Has a module that is just being made begin with the values of one of its kind. Nothing runs for that.
+#[track_caller]
+pub(super) fn begin_as<M: Module>(copy: &M, of: &M) {
+    let (to, from) = (copy.state_dict(), of.state_dict());
+    copy_all(to.iter().map(|(_, t)| t).zip(from.iter().map(|(_, t)| t)));
 }

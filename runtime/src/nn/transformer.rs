@@ -4,7 +4,7 @@ use super::attention::{AttentionMasks, MultiheadAttention, MultiheadAttentionOpt
 use super::dropout::Dropout;
 use super::init;
 use super::linear::Linear;
-use super::module::{Module, Parts, at_caller};
+use super::module::{Module, Parts, at_caller, begin_as};
 use super::norm::LayerNorm;
 use crate::tensor::Tensor;
 
@@ -317,10 +317,7 @@ macro_rules! stacks {
                 let (d_model, nhead) = layer.sizes;
                 let same = |_| $layer::with(d_model, nhead, layer.options.clone());
                 let layers: Vec<$layer> = (0..num_layers).map(same).collect();
-                let state = layer.state_dict();
-                for copy in &layers {
-                    copy.load_state_dict(&state).expect("layers of one kind");
-                }
+                layers.iter().for_each(|copy| begin_as(copy, &layer));
                 $name { layers, norm }
             }
         }

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::panic::Location;
+use xlazy_core::host::note;
 use xlazy_core::ty::{Scalar, Shape, Type};
 use xlazy_mime::count;
 
@@ -151,6 +152,8 @@ pub struct Core {
     /// Upwards along the gradient.
     pub(super) maximize: bool,
     decoupled: bool,
+    /// It was said that there was nothing to do.
+    idle: bool,
 }
 
 impl Core {
@@ -165,6 +168,7 @@ impl Core {
             groups: vec![],
             maximize: false,
             decoupled,
+            idle: false,
         }
     }
 
@@ -283,9 +287,20 @@ impl Core {
                 group.rule.update(&mut update);
             }
             changes.apply();
+            self.say_idle(steps == self.steps);
             (self.steps, self.host) = (steps, host);
         });
         stepped();
+    }
+
+    /// Says once that a step changed nothing.
+    fn say_idle(&mut self, idle: bool) {
+        if idle && !std::mem::replace(&mut self.idle, idle) {
+            note(
+                "note: this step changes nothing: no parameter of the optimizer has a gradient. It changes those that it was made with: \
+                 behind a model that was made anew, it is to be made anew, too, and `backward()` comes before it",
+            );
+        }
     }
 
     pub(super) fn parameters(&self) -> &[Tensor] {

@@ -10,8 +10,9 @@ use super::locals::with_variables;
 use super::mentioned::{load_list, values_of};
 use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open};
+use super::receivers::stay_in_place;
 use super::refused::{Refused, unbalanced};
-use super::replan::{are_about_names, learns, replan};
+use super::replan::{are_about_names, learns, replan, without_what_is_left_out};
 use super::shadows::shadowing;
 use super::untrained::left_out;
 use crate::engine::sentence;
@@ -49,7 +50,7 @@ pub struct Ready {
     pub file: String,
     /// The same for definitions that were compiled with it.
     pub group_file: Option<String>,
-    defs: Definitions,
+    pub(super) defs: Definitions,
     /// What its statements do to variables.
     pub leaves: Leaves,
     /// Functions, constants and statics that it defines: earlier variables of these names give way.
@@ -118,6 +119,20 @@ impl Compiler {
 
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+        let done = self.compile_with_calls(cell, &range, scope);
+        match (done, self.explained.take()) {
+            (Err(Refused::Failure(failure)), Some(told)) => Err(self.advised(failure, told, cell, range, scope).into()),
+            (done, _) => done,
+        }
+    }
+
+    /// Statements while the definitions' object is still being made, or one after the other where that fails.
+    pub(super) fn compile_early(
+        &mut self,
+        cell: &Arc<CellText>,
+        range: &Range<usize>,
+        scope: &Scope,
+    ) -> Result<Ready, Refused> {
         self.early = Early { wanted: true, ..Early::default() };
         let mut done = self.compile_once(cell, range.clone(), scope);
         self.settle_group();
@@ -125,10 +140,7 @@ impl Compiler {
             let _ = done.map(|ready| ready.object.map(std::fs::remove_file));
             done = self.compile_once(cell, range.clone(), scope);
         }
-        match (done, self.explained.take()) {
-            (Err(Refused::Failure(failure)), Some(told)) => Err(self.advised(failure, told, cell, range, scope).into()),
-            (done, _) => done,
-        }
+        done
     }
 
     pub(super) fn compile_once(
@@ -145,7 +157,7 @@ impl Compiler {
         self.restore()?;
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
-        let mut parsed = match split::parse(cell, range.clone(), &self.defs.macros) {
+        let mut parsed = match self.taken_apart(cell, &range, scope) {
             Ok(parsed) => parsed,
             Err(Unparsed::Syntax(_)) => {
                 self.declares = split::declared(&cell.text[range.clone()]);
@@ -333,6 +345,7 @@ impl Compiler {
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
         leave_open(&mut parsed.places.variables, &defs, scope.declared);
+        stay_in_place(&mut parsed, cell, &loaded, &defs);
         let functions = functions_handed_over(&mut parsed, &loaded, &defs);
         for v in &loaded {
             let number = parsed.places.earlier(&v.name).unwrap_or_else(|| {
@@ -452,6 +465,9 @@ impl Compiler {
                     self.say_unused(&warned, &sent);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
+                }
+                Compiled::Errors(errors) if let Some(there) = without_what_is_left_out(&errors, &sent, &as_written) => {
+                    return self.statements(cell, range, there, defs, scope, timing);
                 }
                 Compiled::Errors(errors)
                     if learns(&mut plan, |plan| {

@@ -2,7 +2,8 @@
 use super::cache::CellCache;
 use super::early::Early;
 use super::objects::Objects;
-use super::paths::{Crates, Paths, written};
+use super::paths::{Crates, Found, Paths, written};
+use super::tried::Calls;
 use super::warm::Warmer;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
@@ -10,7 +11,8 @@ use crate::eval::generate::code as generate;
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::tell::errors::Explained;
-use crate::eval::text::source::{Source, Sources};
+use crate::eval::text::source::Source;
+use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
@@ -58,6 +60,7 @@ pub struct Compiler {
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
     pub(super) early: Early,
+    pub(super) calls: Calls,
     /// What is told of the cell at hand, where it does not compile.
     pub(super) explained: Option<Explained>,
 }
@@ -129,6 +132,7 @@ impl Compiler {
             at_work,
             told: Needs::default(),
             early: Early::default(),
+            calls: Calls::default(),
             explained: None,
         };
         compiler.warm_up();
@@ -160,7 +164,7 @@ impl Compiler {
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
-        Needs { externs: self.placed(defs.externs()), options, begun: false }
+        Needs { externs: self.placed(defs.externs()), options, ..Needs::default() }
     }
 
     /// The objects of these groups, and of all that they are linked to: an instance of a generic function may be any crate's that
@@ -196,7 +200,7 @@ impl Compiler {
         loop {
             timing.tries += 1;
             let externs = self.placed(needs.externs.clone());
-            let needs = &Needs { externs, options: needs.options.clone(), begun: rest.is_some() };
+            let needs = &Needs { externs, begun: rest.is_some(), ..needs.clone() };
             let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();
@@ -207,7 +211,7 @@ impl Compiler {
             let id = warm.id.clone();
             // The next one starts up meanwhile where it is surely needed.
             let links_to = if let Behind::Linked(name) = behind { Some(name) } else { None };
-            let mut next = Needs { begun: true, ..needs.clone() };
+            let mut next = Needs { begun: true, manifest: None, ..needs.clone() };
             let metadata = links_to.and(warm.metadata.as_ref()).map(|m| m.0.clone()).filter(|_| self.early.wanted);
             let (early, made) = (metadata.is_some(), metadata.unwrap_or(warm.object.clone()));
             next.externs.iter_mut().for_each(|(_, object)| *object = rustc::object_of(object));
@@ -262,6 +266,7 @@ impl Compiler {
             dir: self.dir.clone(),
             options: deps.map(|d| d.options.clone()).unwrap_or_default(),
             deps: deps.map(|d| d.crate_name().to_owned()),
+            sources: self.sources.clone(),
         }
     }
 
@@ -272,8 +277,9 @@ impl Compiler {
     }
 
     /// What of a variable's type no cell can name.
-    pub fn private(&mut self, var: &Var) -> Option<String> {
-        self.paths.private(&written(&var.type_name)?).map(|p| p.trim_start_matches("::").to_owned())
+    pub fn unwritable(&mut self, var: &Var) -> Option<(String, Found)> {
+        let (path, found) = self.paths.unwritable(&written(&var.type_name)?)?;
+        Some((path.trim_start_matches("::").to_owned(), found))
     }
 
     pub(super) fn remember(&self, id: &str, source: &Arc<Source>) {

@@ -1,9 +1,11 @@
 //! Text that was written for an earlier edition of Rust: what today's refuses, that one may take.
 use super::compiler::Compiler;
+use crate::eval::deps::cargo::manifest_text;
 use crate::eval::generate::code::{OLDER, Plan};
 use crate::eval::text::source::Source;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::rustc::{EDITION_OLDER, Needs};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// rustc's first answer, for when the other edition has no better one.
@@ -43,7 +45,17 @@ impl Compiler {
     pub(super) fn needs_of(&self, plan: &Plan, needs: &Needs) -> Needs {
         let mut needs = needs.clone();
         needs.options.extend(plan.older.then(|| EDITION_OLDER.to_owned()));
+        needs.manifest = if plan.manifest { self.manifest() } else { None };
         needs
+    }
+
+    /// The folder of a package that depends on what the notebook does.
+    fn manifest(&self) -> Option<PathBuf> {
+        let folder = self.dir.join("package");
+        std::fs::create_dir_all(&folder).ok()?;
+        let wanted = self.defs.deps.as_ref().map(|deps| deps.wanted()).unwrap_or_default();
+        std::fs::write(folder.join("Cargo.toml"), manifest_text("notebook", "notebook", "", &wanted)).ok()?;
+        Some(folder)
     }
 
     /// Says which edition it was, once for a cell.

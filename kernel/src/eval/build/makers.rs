@@ -1,8 +1,9 @@
 //! Functions of the notebook that make a value and do nothing besides, such as most a `new`: what is left open of their value may be
 //! made later, as `Vec::new()` may.
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::elsewhere::Seen;
 use crate::eval::parse::open::{is_constructor, is_of_its_argument, is_variant};
-use crate::eval::parse::parsed::Use;
+use crate::eval::parse::parsed::{Parsed, Use};
 use crate::eval::parse::syntax::{expressions, ident};
 use crate::eval::text::depth;
 use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
@@ -10,13 +11,20 @@ use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
 /// How many functions may call each other.
 const MOST: usize = 8;
 
-/// What functions of other crates are called that make a value of their arguments and do nothing else.
+/// What functions of other crates and of the standard library are called that make a value of their arguments and do nothing else.
 const CONSTRUCTORS: [&str; 8] = ["bounded", "channel", "default", "empty", "from", "new", "unbounded", "with_capacity"];
 
 /// Whether a name is imported from a crate that `:dep` brought.
 pub(super) fn of_another_crate(u: &Use, defs: &Definitions) -> bool {
     let path = u.text.strip_prefix("use ").unwrap_or_default().trim_start_matches("::");
     path.split("::").next().is_some_and(|head| is_crate(head, defs))
+}
+
+/// Whether a macro seems to be one of a crate that `:dep` brought: by its path, its import, or since such a crate's glob may bring it.
+pub(super) fn is_of_another_crate(seen: &Seen, parsed: &Parsed, defs: &Definitions) -> bool {
+    let first = seen.path.trim_start_matches("::").split("::").next().unwrap_or_default();
+    let brings = |u: &&Use| u.binds == first || u.binds.ends_with('*') && first == seen.name;
+    is_crate(first, defs) || parsed.uses.iter().chain(&*defs.uses).filter(brings).any(|u| of_another_crate(u, defs))
 }
 
 fn is_crate(name: &str, defs: &Definitions) -> bool {
@@ -51,6 +59,9 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
             if name == "default" && !defs.has(of) {
                 let defaults = items.filter(|i| i.mentions.contains("Default")).filter_map(|i| parsed(i.text()));
                 return defaults.filter(is_default).all(|item| method(&item, "", name, defs, depth));
+            }
+            if CONSTRUCTORS.contains(&name) && defs.uses.iter().any(|u| u.binds == of && u.is_of_std()) {
+                return true;
             }
             let mentions =
                 items.filter(|i| i.mentions.contains(of) && (i.mentions.contains(name) || name == "default"));

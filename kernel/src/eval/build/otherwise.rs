@@ -161,7 +161,9 @@ pub(super) fn declares(
 
 /// Those of the errors that say of which type something is.
 pub(super) fn about_types(errors: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
-    errors.iter().filter(|e| matches!(&*e.code, "E0308" | "E0277" | "E0271" | "E0631" | "overflowing_literals"))
+    let of_bounds = |e: &Diagnostic| e.code == "E0599" && e.message.ends_with("its trait bounds were not satisfied");
+    let codes = |e: &Diagnostic| matches!(&*e.code, "E0308" | "E0277" | "E0271" | "E0631" | "overflowing_literals");
+    errors.iter().filter(move |e| codes(e) || of_bounds(e))
 }
 
 /// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.

@@ -64,6 +64,10 @@ impl Compiler {
             Compiled::Errors(errors) => {
                 let hidden: Vec<String> =
                     errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
+                self.calls.hear(&errors, source);
+                if self.calls.quiet {
+                    return sentence("CompileError", "").into();
+                }
                 if let Some(name) = hidden.first() {
                     let what =
                         format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");

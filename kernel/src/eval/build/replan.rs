@@ -2,7 +2,7 @@
 use super::borrows::{borrows, ends_with_the_cell};
 use super::lending::{is_to_be_filled, lend_to_be_changed, made_of_a_whole, take_whole};
 use crate::eval::generate::held::{Assigned, Held, SINGLE, TENSOR};
-use crate::eval::generate::plan::{Form, Loaded, Plan};
+use crate::eval::generate::plan::{Form, Loaded, Plan, UNNAMED};
 use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Mention, Places, Variable};
@@ -21,6 +21,9 @@ pub(super) fn replan(
 ) -> bool {
     let before = plan.clone();
     plan.named.extend(errors.iter().filter_map(|error| by_the_notebooks_glob(error, source, parsed)));
+    plan.named.extend(errors.iter().flat_map(|error| traits_of_globs(error, source)));
+    let seeks = |d: &Diagnostic| d.message.contains("Cargo.toml");
+    plan.manifest |= errors.iter().any(|e| e.message.ends_with("panicked") && e.children.iter().any(seeks) || seeks(e));
     plan.functions.retain(|n| !errors.iter().any(|error| is_about_closures(error, *n, source, parsed)));
     // What an earlier cell has lent is changed or moved in a copy, of which rustc says something else.
     let copied = errors.iter().filter_map(|error| changed_though_lent(error, source, parsed, loaded, &before));
@@ -141,6 +144,34 @@ pub(super) fn learns(plan: &mut Plan, learn: impl FnOnce(&mut Plan) -> bool) -> 
     learned
 }
 
+/// The cell without the variables whose `let`s a `#[cfg]` leaves out: nothing is there of that name but an earlier cell's.
+pub(super) fn without_what_is_left_out(errors: &[Diagnostic], source: &Source, parsed: &Parsed) -> Option<Parsed> {
+    let missing = errors.iter().filter(|e| e.code == "E0425").flat_map(|e| &e.spans).filter(|s| s.ours && s.primary);
+    let kept = missing.filter_map(|s| match source.provenance(s.start) {
+        Provenance::Generated(Tag::Keep(name)) => Some(name),
+        _ => None,
+    });
+    let left_out: Vec<&String> = kept.filter(|name| parsed.bindings.iter().any(|b| b.name == **name)).collect();
+    let mut there = parsed.clone();
+    for name in &left_out {
+        there.bindings.retain(|b| b.name != **name);
+        there.rebound.remove(*name);
+        for v in there.places.variables.iter_mut().filter(|v| v.name == **name) {
+            *v = Variable { mentioned: v.mentioned, ..Variable::named(name) };
+        }
+        // What is mentioned is the same, before that `let` and behind it.
+        let Some(earlier) = there.places.earlier(name) else { continue };
+        let variables = &there.places.variables;
+        there
+            .places
+            .mentions
+            .iter_mut()
+            .filter(|m| variables[m.variable].name == **name)
+            .for_each(|m| m.variable = earlier);
+    }
+    (!left_out.is_empty()).then_some(there)
+}
+
 /// A variable of which nothing in the cell says of what type it is, and which the cell does not mention again: a later cell
 /// declares it.
 fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mut Plan) -> bool {
@@ -193,6 +224,17 @@ fn by_the_notebooks_glob(error: &Diagnostic, source: &Source, parsed: &Parsed) -
     // Of two of the notebook's own nobody knows which is meant.
     let [one] = &globs[..] else { return None };
     Some(format!("{}{name}", one.strip_suffix('*')?))
+}
+
+/// A trait whose method is not found, though a glob of the notebook's brings it: a trait of the prelude's has its name.
+fn traits_of_globs(error: &Diagnostic, source: &Source) -> Vec<String> {
+    let missing = error.code == "E0599";
+    let advised = error.children.iter().filter(|c| missing && c.message.contains("is implemented but not in scope"));
+    let written = advised.flat_map(|c| &c.spans).filter_map(|s| s.replacement.as_deref());
+    let paths = written.filter_map(|text| text.trim().strip_prefix("use ")?.strip_suffix(';'));
+    let by_glob =
+        |path: &&str| path.rsplit_once("::").is_some_and(|(of, _)| source.text.contains(&format!("use {of}::*")));
+    paths.filter(by_glob).map(|path| format!("{path}{UNNAMED}")).collect()
 }
 
 /// Whether what is called is the runtime's `display` or one of its like, which as a function takes less than its macro.

@@ -361,8 +361,8 @@ fn in_the_notebooks_terms(errors: &str) -> String {
     text.strip_prefix("  ").unwrap_or(&text).trim_end().to_owned()
 }
 
-/// The manifest of a stage.
-fn manifest_text(package: &str, crate_name: &str, before: &str, wanted: &Wanted) -> String {
+/// The manifest of a library that depends on these.
+pub fn manifest_text(package: &str, crate_name: &str, before: &str, wanted: &Wanted) -> String {
     let list: String = wanted.iter().map(|(name, what)| format!("{name} = {what}\n")).collect();
     format!(
         "[package]\nname = \"{package}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\nname = \"{crate_name}\"\n\

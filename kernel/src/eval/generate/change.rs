@@ -74,6 +74,13 @@ impl Definitions {
             touched.extend(item.names.iter().cloned());
             touched.extend(item.header.as_ref().and_then(|h| self.beside(h)));
         }
+        // A group of which all is imported would go on to give what a macro made there of an item that is replaced.
+        let gives_more = |g: &&Arc<Group>| g.items.iter().any(|i| i.facts.makes_more && replaced(i) && redefined(i));
+        for item in self.groups.iter().filter(gives_more).flat_map(|g| &g.items).filter(|i| !replaced(i)) {
+            touched.extend(item.names.iter().cloned());
+            rest.retain_items(|i| !same(i, item));
+            moved.push(item.clone());
+        }
         // An item that names something of the new group is compiled with it, and so on until nothing more is touched.
         loop {
             // What a macro or an import mentions is mentioned by whoever mentions the macro or the import.
@@ -117,7 +124,7 @@ impl Definitions {
         let macros: Vec<Macro> = rest.macros.iter().chain(&parsed.macros).cloned().collect();
         let (mut out, mut unfit): (Vec<Item>, Vec<String>) = Default::default();
         for call in calls {
-            let Some(again) = split::made_by(&call, &macros) else {
+            let Some(again) = split::made_by(&call, &macros, &self.assumed) else {
                 unfit.push(format!("{} fits no rule any more: what it made stays as it was", call.in_words()));
                 continue;
             };
@@ -185,6 +192,9 @@ impl Definitions {
             }
             out.extend(self.beside(header));
         }
+        let beside = parsed.items.iter().filter_map(|i| i.made.as_ref()).flat_map(|m| &m.beside);
+        let mentioned = beside.filter(|n| !own.contains(n.as_str()));
+        out.extend(mentioned.filter(|n| self.type_named(n).is_some()).cloned());
         out
     }
 
@@ -272,7 +282,10 @@ fn replaces(new: &Item, old: &Item) -> bool {
         (Some(new), Some(old)) => {
             new.text == old.text && (new.of_trait.is_some() || !new.members.is_disjoint(&old.members))
         }
-        (None, None) => new.space.meets(old.space) && new.names.iter().any(|n| old.names.contains(n)),
+        (None, None) => {
+            let same_call = || new.made.as_ref().zip(old.made.as_ref()).is_some_and(|(new, old)| new.by == old.by);
+            new.space.meets(old.space) && (new.names.iter().any(|n| old.names.contains(n)) || same_call())
+        }
         _ => false,
     }
 }

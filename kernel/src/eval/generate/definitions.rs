@@ -1,6 +1,7 @@
 //! What is in force: the items of earlier cells, in the groups that they were compiled in, with imports, macros and crates.
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::checks::may_bring_any;
+use crate::eval::parse::elsewhere::Assumed;
 use crate::eval::parse::expand::{EXPORTED, Macro};
 use crate::eval::parse::facts::{Member, Owner};
 use crate::eval::parse::items::{Item, Space};
@@ -29,6 +30,8 @@ pub struct Definitions {
     pub groups: Vec<Arc<Group>>,
     pub uses: Arc<Vec<Use>>,
     pub macros: Arc<Vec<Macro>>,
+    /// What macros of other crates were seen to make.
+    pub assumed: Arc<Assumed>,
     /// Crates that `:dep` brought.
     pub deps: Option<Arc<Deps>>,
     /// For every group there ever was: its types, with all that each depends on; without those where that is not decided.

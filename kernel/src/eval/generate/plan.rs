@@ -209,7 +209,12 @@ pub struct Plan {
     pub opt_level: u8,
     /// It is text of an earlier edition.
     pub older: bool,
+    /// A macro looks for a `Cargo.toml` that names the crates.
+    pub manifest: bool,
 }
+
+/// Behind the path of a trait of which only the methods are wanted.
+pub const UNNAMED: &str = " as _";
 
 impl Plan {
     /// The edits that an item's or a cell's functions as values need.
@@ -308,6 +313,7 @@ impl Plan {
             single: BTreeSet::new(),
             filled: BTreeSet::new(),
             tied: false,
+            manifest: false,
             unproven: BTreeMap::new(),
             beside: BTreeMap::new(),
             proven: true,
@@ -334,7 +340,8 @@ impl Plan {
             dropped_uses: set("dropped_uses")?,
             wrapped: set("wrapped")?,
             shows: json.get("shows")?.as_bool()?,
-            named: set("named").filter(|all| all.iter().all(|path| data_type(path).is_some()))?,
+            named: set("named")
+                .filter(|all| all.iter().all(|path| data_type(path.trim_end_matches(UNNAMED)).is_some()))?,
         })
     }
 }

@@ -1,11 +1,12 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
 use super::checks::{Checks, FnValue, included};
 use super::code_facts;
+use super::elsewhere::{Makes, Seen};
 use super::expand::{Macro, expand};
 use super::extents;
 use super::facts::Facts;
 use super::own_names::only_parameters;
-use super::publish::{self, begins_an_item};
+use super::publish;
 use super::syntax::{arguments, attributes, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
@@ -28,6 +29,8 @@ pub struct Item {
     pub header: Option<Header>,
     /// The call of the notebook's macro that made it.
     pub call: Option<Arc<Call>>,
+    /// For the call of a macro of another crate.
+    pub made: Option<Made>,
     pub is_type: bool,
     /// It is what a pattern of its name means, so that no variable can have that name beside it.
     pub in_patterns: bool,
@@ -42,6 +45,15 @@ pub struct Item {
     pub mentions: BTreeSet<String>,
     /// What types may depend on.
     pub facts: Facts,
+}
+
+/// What a macro of another crate makes.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// Which call it is, whatever else is in it: see `Seen::told`.
+    pub by: String,
+    /// What it stands beside, among other words.
+    pub beside: BTreeSet<String>,
 }
 
 /// The call of a macro of the notebook that makes items.
@@ -231,9 +243,13 @@ pub(super) fn persistent_item<'m>(
                     syn::ImplItem::Macro(call) => Some(call),
                     _ => None,
                 }) {
-                    let Some((members, edit)) = members_of_a_macro(cell, base, call, known) else { continue };
-                    header.members.extend(members);
-                    publish.edits.push(edit);
+                    match members_of_a_macro(cell, base, call, known) {
+                        Some((members, edit)) => {
+                            header.members.extend(members);
+                            publish.edits.push(edit);
+                        }
+                        None => header.members.extend(publish::members(&cell.text[bytes(call.span(), base)])),
+                    }
                 }
             }
             Vec::new()
@@ -258,7 +274,7 @@ pub(super) fn persistent_item<'m>(
     syntax.extend(extents::of_item(item, &cell.text, base));
     syntax.extend(code_facts::of_conditions(&checks.conditions, &cell.text));
     let cfg = conditional(item, &cell.text, base);
-    let (source, space, call) = (cell.clone(), Space::of(item), None);
+    let (source, space, call, made) = (cell.clone(), Space::of(item), None, None);
     let in_patterns = space.values && !matches!(item, syn::Item::Fn(_) | syn::Item::ForeignMod(_));
     let facts = Facts::of(item, &cell.text, base);
     Some(Item {
@@ -266,6 +282,7 @@ pub(super) fn persistent_item<'m>(
         space,
         header,
         call,
+        made,
         is_type,
         in_patterns,
         cfg,
@@ -283,29 +300,40 @@ fn has(f: &syn::ImplItemFn, attribute: &str) -> bool {
     f.attrs.iter().any(|a| a.path().is_ident(attribute))
 }
 
-/// The call of a macro of another crate whose argument is items, as of `thread_local!`, with `pub` or without.
-pub(super) fn items_of_a_macro<'m>(
+/// The call of a macro of another crate that makes items. What they are called it alone knows, unless its argument is items, as that of
+/// `thread_local!`.
+pub(super) fn items_of_a_macro(
     cell: &Arc<CellText>,
     base: usize,
     call: &syn::StmtMacro,
-    known: &dyn Fn(&str) -> Option<&'m Macro>,
+    seen: &Seen,
+    makes: Makes,
 ) -> Option<Item> {
-    let range = bytes(call.span(), base);
-    let inside = bytes(call.mac.tokens.span(), base);
-    let name = call.mac.path.segments.last()?.ident.to_string();
-    // What `quote!` and its like make of items is a value.
-    if known(&name).is_some() || name.contains("quote") || !begins_an_item(&cell.text[inside.clone()]) {
+    if makes == Makes::Statement {
         return None;
     }
+    let range = bytes(call.span(), base);
+    let inside = bytes(call.mac.tokens.span(), base);
     let mut publish = Publish::of(&cell.text, base);
-    let names = publish.declared(inside);
+    let names = match (seen.items, makes) {
+        (true, _) => publish.declared(inside.clone()),
+        (false, Makes::Public) => {
+            publish.edits.extend(publish::edits(publish::somewhere(&cell.text[inside.clone()]), inside.start));
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
     let mentions = scan::mentions(&cell.text[range.clone()]);
-    let facts = Facts::of_call(&cell.text[range.clone()]);
+    let mut facts = Facts::of_call(&cell.text[range.clone()]);
+    facts.makes_more = !seen.items;
+    let beside = if makes == Makes::Beside { seen.mentions.clone() } else { BTreeSet::new() };
+    let made = Some(Made { by: seen.told.clone(), beside });
     Some(Item {
         names,
         space: Space::BOTH,
         header: None,
         call: None,
+        made,
         is_type: true,
         in_patterns: false,
         cfg: String::new(),

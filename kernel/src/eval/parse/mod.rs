@@ -2,6 +2,7 @@
 mod arguments;
 pub mod checks;
 pub mod code_facts;
+pub mod elsewhere;
 pub mod expand;
 mod extents;
 pub mod facts;

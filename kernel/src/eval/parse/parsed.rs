@@ -1,5 +1,6 @@
 //! What a cell is when it has been taken apart.
 use super::checks::FnValue;
+use super::elsewhere::{Assumed, Seen};
 use super::expand::Macro;
 use super::items::{Call, Item, Space};
 use super::places::Places;
@@ -48,6 +49,9 @@ pub struct Parsed {
     pub macros: Vec<Macro>,
     /// Calls of macros that make items.
     pub calls: Vec<Expanded>,
+    /// Calls of other crates' macros, and what those are taken to make.
+    pub elsewhere: Vec<Seen>,
+    pub(super) assumed: Arc<Assumed>,
     /// Why it is not compiled at all: where, what to say, and what to write below it.
     pub refusal: Option<(Range<usize>, String, String)>,
     pub inner_attributes: Vec<Range<usize>>,

@@ -2,6 +2,7 @@
 //! `pub` goes so that later cells see them.
 use crate::eval::text::scan::{self, Kind, Token, tokens};
 use crate::eval::text::source::Splice;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// An item, and what makes it public.
@@ -27,10 +28,42 @@ pub fn items(text: &str) -> Vec<Declared> {
     walk.declared
 }
 
+/// What becomes public in words that only a macro understands: the items in some of its brackets, as of `seq!(N in 0..3 { enum … })`, or
+/// what it begins with, as of `mock! { Foo {} … }`.
+pub fn somewhere(text: &str) -> Vec<Range<usize>> {
+    let mut walk = Walk::new(text);
+    let mut at = 0;
+    while at < walk.tokens.len() {
+        // What is in there is as public as its trait or its type.
+        if matches!(walk.word(at), "impl" | "trait") {
+            at = (at..walk.tokens.len()).find(|i| walk.is_brace(*i)).map_or(at, |open| walk.close(open));
+        } else if walk.is_open(at) {
+            let close = walk.close(at);
+            let known = walk.declared.len();
+            match walk.items(at + 1, close) && walk.declared.len() > known {
+                true => at = close,
+                false => walk.declared.truncate(known),
+            }
+        }
+        at += 1;
+    }
+    match walk.tokens.first() {
+        Some(first) if walk.declared.is_empty() && walk.word(0) != "pub" => vec![first.range.start..first.range.start],
+        _ => walk.declared.into_iter().filter_map(|d| d.publish).collect(),
+    }
+}
+
 /// Whether the text is one item after the other.
 pub fn begins_an_item(text: &str) -> bool {
     let mut walk = Walk::new(text);
     walk.items(0, walk.tokens.len()) && !walk.declared.is_empty()
+}
+
+/// The methods that a macro of another crate makes inside an `impl`, as far as its words say.
+pub fn members(text: &str) -> BTreeSet<String> {
+    let walk = Walk::new(text);
+    let named = (1..walk.tokens.len()).filter(|i| walk.word(i - 1) == "fn").map(|i| walk.word(i).to_owned());
+    named.filter(|name| !name.is_empty()).collect()
 }
 
 struct Walk<'a> {
@@ -227,6 +260,14 @@ mod tests {
             "#[test] fn f(a: u8) {} #[cfg(not(test))] pub fn g() {}"
         );
         assert!(!begins_an_item("#[tokio::test] async fn f() {}"));
+        let somewhere = |text: &str| {
+            let mut out = text.to_owned();
+            edits(super::somewhere(text), 0).iter().rev().for_each(|e| out.replace_range(e.range.clone(), &e.text));
+            out
+        };
+        assert_eq!(somewhere("N in 0..3 { enum A { #( V~N, )* } }"), "N in 0..3 { pub enum A { #( V~N, )* } }");
+        assert_eq!(somewhere("// of it\nC {} impl A for C { fn f(); }"), "// of it\npub C {} impl A for C { fn f(); }");
+        assert_eq!(somewhere("pub C {}"), "pub C {}");
         assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
     }
 }

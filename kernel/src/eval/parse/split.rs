@@ -1,6 +1,7 @@
 //! A cell taken apart: items, statements, bindings, the last expression, and where checks belong.
 use super::checks::{Awaits, Checks, included};
 use super::code_facts;
+use super::elsewhere::{Assumed, seen};
 use super::expand::{EXPORTED, Macro, known};
 use super::extents;
 use super::finder::places;
@@ -45,13 +46,28 @@ impl fmt::Display for Unparsed {
 
 /// Parses part of a cell, with the macros there are.
 pub fn parse(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> Result<Parsed, Unparsed> {
+    parse_assuming(cell, range, macros, &Arc::default())
+}
+
+/// The same with what is assumed of macros of other crates.
+pub fn parse_assuming(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    macros: &[Macro],
+    assumed: &Arc<Assumed>,
+) -> Result<Parsed, Unparsed> {
     let depth = Depth::of(&cell.text[range.clone()]);
     depth.let_in().map_err(|e| Unparsed::TooDeep(e.further(range.start)))?;
-    let parsed = depth.apart(|| taken_apart(cell, range, macros)).map_err(Unparsed::NoRoom)?;
+    let parsed = depth.apart(|| taken_apart(cell, range, macros, assumed)).map_err(Unparsed::NoRoom)?;
     parsed.map_err(Unparsed::Syntax)
 }
 
-fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> syn::Result<Parsed> {
+fn taken_apart(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    macros: &[Macro],
+    assumed: &Arc<Assumed>,
+) -> syn::Result<Parsed> {
     let text = &cell.text[range.clone()];
     let parser = |input: ParseStream| {
         let attributes = input.call(syn::Attribute::parse_inner)?;
@@ -59,7 +75,7 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
     };
     parser.parse_str(text).map(|(attributes, statements)| {
         let base = range.start;
-        let mut out = Parsed { only_shows: true, ..Parsed::default() };
+        let mut out = Parsed { only_shows: true, assumed: assumed.clone(), ..Parsed::default() };
         out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
         let count = statements.len();
         let mut mentioned = BTreeSet::new();
@@ -93,8 +109,8 @@ pub fn ended(cell: &Arc<CellText>, range: Range<usize>) -> (Arc<CellText>, Range
 }
 
 /// What a call makes with these macros; `None` where that is not items alone.
-pub fn made_by(call: &Call, macros: &[Macro]) -> Option<Parsed> {
-    let made = parse(&call.cell, call.range.clone(), macros).ok()?;
+pub fn made_by(call: &Call, macros: &[Macro], assumed: &Arc<Assumed>) -> Option<Parsed> {
+    let made = parse_assuming(&call.cell, call.range.clone(), macros, assumed).ok()?;
     (!made.has_statements && !made.items.is_empty()).then_some(made)
 }
 
@@ -109,10 +125,16 @@ enum CallMakes {
 impl Parsed {
     fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
         if let Stmt::Macro(call) = statement
-            && let Some(item) = items_of_a_macro(cell, base, call, &|name| known(&self.macros, macros, name))
+            && let at = self.within.as_ref().map_or_else(|| bytes(call.span(), base), |(_, at, _)| at.clone())
+            && let Some(seen) = seen(&cell.text, base, call, at, &|name| known(&self.macros, macros, name))
         {
-            self.items.push(item);
-            return;
+            let makes = self.assumed.get(&seen.name).copied().unwrap_or_else(|| seen.by_its_words());
+            let item = items_of_a_macro(cell, base, call, &seen, makes);
+            self.elsewhere.push(seen);
+            if let Some(item) = item {
+                self.items.push(item);
+                return;
+            }
         }
         let call = match statement {
             Stmt::Macro(call) => Some(&call.mac),
@@ -260,8 +282,10 @@ impl Parsed {
             syn::Block::parse_within.parse_str(&text.text).ok().filter(|_| deep < DEEPEST && self.expanded < MOST)?;
         let known: Vec<Macro> = macros.iter().chain(&self.macros).cloned().collect();
         let (within, expanded) = (Some((of.clone(), at.clone(), deep + 1)), self.expanded);
-        let mut inside = Parsed { only_shows: true, within, expanded, ..Parsed::default() };
+        let assumed = self.assumed.clone();
+        let mut inside = Parsed { only_shows: true, assumed, within, expanded, ..Parsed::default() };
         statements.iter().for_each(|s| inside.add(&text, 0, s, &known, false));
+        self.elsewhere.append(&mut inside.elsewhere);
         self.expanded = inside.expanded;
         self.called.append(&mut inside.called);
         self.called.insert(name.clone());

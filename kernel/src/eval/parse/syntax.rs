@@ -250,7 +250,9 @@ pub(super) fn is_plain(e: &Expr) -> bool {
 pub(super) fn takes(method: &syn::ExprMethodCall) -> bool {
     let name = method.method.to_string();
     let alone = method.args.is_empty();
-    name.starts_with("into_") || alone && matches!(&*name, "join" | "unwrap" | "wait_with_output") || name == "expect"
+    name.starts_with("into_")
+        || alone && matches!(&*name, "join" | "unwrap" | "wait_with_output")
+        || name == "expect" && !alone
 }
 
 /// The arguments of the standard library's macros that say nothing of their arguments' text, and whether they are taken.

@@ -1,7 +1,7 @@
 //! The two ends of the way to a session process: a line that any thread may ask on, and the queue of what comes back.
 use crate::engine::{Event, Failure, sentence};
 use crate::eval::tell::point::in_the_notebook;
-use crate::eval::text::source::Sources;
+use crate::eval::text::sources::Sources;
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};

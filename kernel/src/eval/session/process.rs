@@ -1,6 +1,6 @@
 //! The session process as the kernel sees it: started, asked, listened to, and found dead.
 use super::channel::{BetweenCells, Channel, News, Queue};
-use crate::eval::text::source::Sources;
+use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::install::Installation;
 use crate::guard::Guard;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};

@@ -3,15 +3,29 @@ use super::core::{Kind, Mode, Session};
 use super::journal::{End, Entry};
 use super::shared::Shared;
 use crate::engine::{Event, Failure, Reply, sentence};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use xlazy_mime::{Bundle, units};
 
+/// So many variables that are gone for other reasons are named.
+const MOST: usize = 20;
+
 impl Session {
     pub fn recover(&mut self, shared: &Shared, events: &mut dyn FnMut(Event)) -> Reply {
         if self.lost.names.is_empty() {
-            return show("Nothing is lost: every variable is there.".into(), events);
+            let gone: BTreeMap<&String, &String> = self.gone.iter().collect();
+            let mut text = match gone.is_empty() {
+                true => "Nothing is lost: every variable is there.".to_owned(),
+                false => "Nothing is lost: no session has ended. What is gone for other reasons:".to_owned(),
+            };
+            for (name, why) in gone.iter().take(MOST) {
+                text += &format!("\n`{name}` {why}");
+            }
+            if gone.len() > MOST {
+                text += &format!("\n… and {} more", gone.len() - MOST);
+            }
+            return show(text, events);
         }
         let wanted = self.lost.names.clone();
         let (runs, _) = self.journal.needed(&wanted);

@@ -1,6 +1,7 @@
 //! Which variables stay: those whose types later cells can write down, and which have not changed meanwhile.
 use super::core::Session;
 use crate::engine::Event;
+use crate::eval::build::paths::Found;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::text::scan;
 use crate::eval::text::types;
@@ -120,12 +121,13 @@ impl Session {
         let mentions = scan::mentions(code);
         let mut refused = Vec::new();
         for v in self.vars.iter().filter(|v| mentions.contains(&v.name)) {
-            if let Some(path) = self.compiler.private(v) {
-                refused.push((
-                    v.name.clone(),
-                    format!("its type `{path}` is not public by that name: store what it holds"),
-                ));
-            }
+            refused.extend(self.compiler.unwritable(v).map(|(path, found)| {
+                let why = match found {
+                    Found::Function => types::function(path.rsplit("::").next().unwrap_or(&path)),
+                    _ => format!("its type `{path}` is not public by that name: store what it holds"),
+                };
+                (v.name.clone(), why)
+            }));
         }
         self.refuse(refused, events);
     }

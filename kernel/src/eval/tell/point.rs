@@ -1,6 +1,7 @@
 //! Pointing into a cell: with rustc's arrows, or in words.
 use crate::engine::Failure;
-use crate::eval::text::source::{CellText, Sources, line_column};
+use crate::eval::text::source::{CellText, line_column};
+use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::rustc::FILE_PREFIX;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::ops::Range;

@@ -2,7 +2,8 @@
 use super::asked::Rustc;
 use super::change::Change;
 use crate::eval::generate::declared::Declared;
-use crate::eval::text::source::{CellText, Sources};
+use crate::eval::text::source::CellText;
+use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::ops::Range;

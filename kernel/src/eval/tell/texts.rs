@@ -1,5 +1,6 @@
 //! Where in the user's texts rustc points.
-use crate::eval::text::source::{CellText, Source, Sources};
+use crate::eval::text::source::{CellText, Source};
+use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::FILE_PREFIX;
 use std::collections::HashMap;

@@ -5,5 +5,6 @@ pub mod lifetimes;
 pub mod patterns;
 pub mod scan;
 pub mod source;
+pub mod sources;
 pub mod types;
 pub mod untrusted;

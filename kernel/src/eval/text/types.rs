@@ -68,12 +68,10 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
         }
         let name = path[path.len() - 1];
         let is_value = path.len() > 1 && name.starts_with(|c: char| c.is_lowercase());
-        let function = || {
-            let advice = format!("it is the function `{name}` itself: give it a type, `let f: fn(..) -> .. = {name};`");
-            Named::Refused(advice)
-        };
+        let function = || Named::Refused(function(name));
         let own = path.len() > 1 && path[0].starts_with("g_");
-        if is_value && !own && !matches!(path[0], "core" | "alloc") {
+        // Of another crate's rustc says what it is.
+        if is_value && matches!(path[0], "std" | "xlazy") {
             return function();
         }
         if own {
@@ -95,6 +93,11 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
         i = last + 1;
     }
     Named::Type(out)
+}
+
+/// Why a function's own type cannot be stored.
+pub fn function(name: &str) -> String {
+    format!("it is the function `{name}` itself: give it a type, `let f: fn(..) -> .. = {name};`")
 }
 
 /// A type's name for people: the last part of each path.

@@ -83,6 +83,8 @@ pub struct Needs {
     /// Definition groups: crate name and object. The source names those that it is linked to.
     pub externs: Vec<(String, PathBuf)>,
     pub options: Vec<String>,
+    /// The folder of a `Cargo.toml` for the macros that look for one, where it is not the notebook's.
+    pub manifest: Option<PathBuf>,
     /// It waits for the rest of a cell's statements, and not for a whole source.
     pub begun: bool,
 }
@@ -242,7 +244,8 @@ fn command(
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     run_somewhere(&mut command, dir);
-    command.envs(as_cargo_says(install));
+    let folder = needs.manifest.clone().unwrap_or_else(|| std::env::current_dir().unwrap_or_default());
+    command.envs(as_cargo_says(install, &folder));
     if std::env::var_os(STACK).is_none() {
         command.env(STACK, depth::MOST.to_string());
     }
@@ -309,12 +312,11 @@ impl Drop for Check {
 }
 
 /// What cargo tells the compiler of a package, as `env!` and macros like clap's ask for it: the notebook is one, as new ones are.
-fn as_cargo_says(install: &Installation) -> Vec<(String, OsString)> {
+fn as_cargo_says(install: &Installation, folder: &Path) -> Vec<(String, OsString)> {
     let notebook = install.named_notebook();
     let stem =
         notebook.as_ref().and_then(|n| n.file_stem()).map_or("notebook".into(), |s| s.to_string_lossy().into_owned());
     let crate_name = install.crate_name().unwrap_or_else(|| stem.clone());
-    let folder = std::env::current_dir().unwrap_or_default();
     let manifest = folder.join("Cargo.toml").into_os_string();
     let package = [
         ("NAME", &*stem),

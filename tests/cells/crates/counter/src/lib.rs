@@ -1,7 +1,7 @@
 //! A dependency for the tests of `:dep`: a static, a private path, a feature, a macro, a figure in evcxr's form.
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use shout::{Echo, Shout};
+pub use shout::{Echo, Shout, depends_on};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -92,5 +92,82 @@ impl<T> Bag<T> {
     pub fn put(&mut self, one: T) -> usize {
         self.0.push(one);
         self.0.len()
+    }
+}
+
+/// Functions in a module, which words of its own name: `words!(colors: red, green)`.
+#[macro_export]
+macro_rules! words {
+    ($who:vis $name:ident: $($word:ident),*) => {
+        $who mod $name { $(pub fn $word() -> &'static str { stringify!($word) })* }
+    };
+}
+
+pub trait Named {
+    fn name(&self) -> String;
+}
+
+/// An `impl`, which stands beside its type.
+#[macro_export]
+macro_rules! named {
+    ($of:ident) => {
+        impl $crate::Named for $of {
+            fn name(&self) -> String {
+                stringify!($of).into()
+            }
+        }
+    };
+}
+
+/// The items in the braces.
+#[macro_export]
+macro_rules! versioned {
+    ($n:literal { $($one:item)* }) => { $($one)* };
+}
+
+mod registry {
+    #[derive(Debug, Default)]
+    pub struct Registry<'a>(pub Vec<&'a str>);
+    #[derive(Debug, Default)]
+    pub struct Shelf<T>(pub Vec<T>);
+}
+pub use registry::{Registry as Board, Shelf as Rack};
+
+/// Units, which are written as functions are.
+pub mod unit {
+    #[allow(non_camel_case_types)]
+    #[derive(Debug)]
+    pub struct mole;
+}
+
+#[derive(Debug)]
+pub struct Amount<U>(pub f64, pub U);
+
+pub fn amount(n: f64) -> Amount<unit::mole> {
+    Amount(n, unit::mole)
+}
+
+pub mod all {
+    /// xlazy has one of that name.
+    pub trait Context {
+        fn found(&self) -> i32;
+    }
+    impl Context for i32 {
+        fn found(&self) -> i32 {
+            self + 1
+        }
+    }
+}
+
+/// What looks by names that others take by.
+#[derive(Debug)]
+pub struct Handle(pub u8);
+impl Handle {
+    pub fn expect(&self, n: u8) -> bool {
+        self.0 == n
+    }
+
+    pub fn into_inner(self) -> u8 {
+        self.0
     }
 }
