@@ -55,7 +55,9 @@ impl Compiler {
         if tried.parts.len() > MANY {
             return failure;
         }
-        for all in told.places().into_iter().filter_map(plain).take(MANY) {
+        // What rustc asks for where something else is wrong may have no place with that written.
+        let places = if tried.parts.is_empty() { told.places() } else { vec![] };
+        for all in places.into_iter().filter_map(plain).take(MANY) {
             if all.iter().all(|change| tried.here(change.at.clone()).is_some()) {
                 for change in all {
                     let here = tried.here(change.at.clone());
@@ -70,6 +72,7 @@ impl Compiler {
         let (begin, mut first) = (Instant::now(), None);
         // What is wrong besides, and is told only when that has been written.
         let mut behind: Vec<Explained> = Vec::new();
+        let mut does = false;
         for _ in (0..MOST).take_while(|_| begin.elapsed() < PATIENCE) {
             let text = Arc::new(CellText::new(cell.cell, tried.text.clone()));
             let end = range.end + text.text.len() - cell.text.len();
@@ -78,6 +81,7 @@ impl Compiler {
                 (Ok(ready), _) => {
                     let _ = ready.object.map(std::fs::remove_file);
                     tried.parts.iter_mut().for_each(|part| part.wrong = None);
+                    does = true;
                     break;
                 }
                 (Err(Refused::Failure(_)), Some(next)) => {
@@ -85,7 +89,9 @@ impl Compiler {
                     let mut mended: Vec<usize> = next.changes().map(|(error, _)| error).collect();
                     let is_plain = |p: Place| Some(p.error).filter(|_| plain(p).is_some());
                     mended.extend(next.places().into_iter().filter_map(is_plain));
-                    let goes_on = tried.goes_on(&next, &text, &mut first);
+                    let again = tried.again(&next, &told);
+                    again.iter().for_each(|(its, error)| told.adopt(*error, &next, *its));
+                    let goes_on = tried.goes_on(&next, &text, &mut first, &again);
                     let now = besides.into_iter().filter(|error| !goes_on || mended.contains(error));
                     behind.push(next.only(&now.collect::<Vec<_>>()));
                     if !goes_on {
@@ -107,6 +113,11 @@ impl Compiler {
             let there = told.places().into_iter().filter(|p| meets(&part.there, &p.at));
             let all: Vec<usize> = there.map(|p| p.error).filter(|error| error != first).collect();
             all.into_iter().for_each(|error| told.join(error, *first));
+        }
+        // What else was wrong followed from that.
+        let answered: Vec<usize> = told.places().into_iter().filter(|p| tried.answers(p)).map(|p| p.error).collect();
+        if does && !answered.is_empty() {
+            told = told.only(&answered);
         }
         let mut failure = told.failure();
         if tried.parts.iter().all(|part| part.wrong.is_none()) {
@@ -192,10 +203,24 @@ impl Tried {
         Some(at.start.saturating_add_signed(by)..at.end.saturating_add_signed(by))
     }
 
+    /// Whether what was written is about an error.
+    fn answers(&self, place: &Place) -> bool {
+        let touches = |one: &Range<usize>, other: &Range<usize>| one.start <= other.end && other.start <= one.end;
+        let suggested = place.suggested.iter().flatten().map(|change| &change.at);
+        let all: Vec<&Range<usize>> = suggested.chain([&place.at]).collect();
+        let about = |part: &Part| part.errors.contains(&place.error) || all.iter().any(|at| touches(&part.there, at));
+        self.parts.iter().any(about)
+    }
+
     /// The errors at places that nothing was advised for, and that were not told before.
     fn besides(&self, next: &Explained, told: &Explained) -> Vec<usize> {
         let before: Vec<_> = told.places().into_iter().filter_map(|p| Some((self.here(p.at)?, p.message))).collect();
-        let known = |at: &Range<usize>, message: &str| before.iter().any(|(b, m)| b == at && m == message);
+        // What it has found instead is another word of what was advised.
+        let same = |one: &str, other: &str| {
+            let missing = |m: &'_ str| m.starts_with("expected `;`, found ");
+            one == other || missing(one) && missing(other)
+        };
+        let known = |at: &Range<usize>, message: &str| before.iter().any(|(b, m)| b == at && same(m, message));
         let advised = |at: &Range<usize>| self.parts.iter().any(|p| p.here.start < at.end && at.start < p.here.end);
         // What is advised of more than that is a part of what was advised for it.
         let joins = |error: usize| next.changes().any(|(e, change)| e == error && advised(&change.at));
@@ -203,8 +228,27 @@ impl Tried {
         next.places().into_iter().filter(open).map(|p| p.error).collect()
     }
 
+    /// The errors of next that were told already, and have an answer only now, each with the one that it was.
+    fn again(&self, next: &Explained, told: &Explained) -> Vec<(usize, usize)> {
+        let open = |p: &Place| p.left_to_rustc && !told.changes().any(|(error, _)| error == p.error);
+        let before: Vec<Place> = told.places().into_iter().filter(open).collect();
+        let answered = |error: usize| next.changes().any(|(e, _)| e == error);
+        let same = |now: Place| {
+            let was =
+                before.iter().find(|p| p.message == now.message && self.here(p.at.clone()) == Some(now.at.clone()));
+            Some((now.error, was?.error))
+        };
+        next.places().into_iter().filter(|p| answered(p.error)).filter_map(same).collect()
+    }
+
     /// Writes what is told next; false where that says nothing of what was advised.
-    fn goes_on(&mut self, next: &Explained, text: &Arc<CellText>, first: &mut Option<Tried>) -> bool {
+    fn goes_on(
+        &mut self,
+        next: &Explained,
+        text: &Arc<CellText>,
+        first: &mut Option<Tried>,
+        again: &[(usize, usize)],
+    ) -> bool {
         let before = self.text.clone();
         let holds = |parts: &[Part], at: &Range<usize>| {
             parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end)
@@ -216,24 +260,27 @@ impl Tried {
             }
         }
         // From the last one on, so that the places of the others stay.
-        let mut changes: Vec<&Change> = next.changes().map(|(_, change)| change).collect();
+        let of = |error: usize| again.iter().find(|(its, _)| *its == error).map(|(_, error)| *error);
+        let mut changes: Vec<(&Change, Option<usize>)> =
+            next.changes().map(|(error, change)| (change, of(error))).collect();
         let suggested: Vec<Vec<Change>> = next
             .places()
             .into_iter()
-            .filter(|p| !changes.iter().any(|c| meets(&c.at, &p.at)))
+            .filter(|p| !changes.iter().any(|(c, _)| meets(&c.at, &p.at)))
             .filter_map(|p| match holds(&self.parts, &p.at) {
                 // What it asks of other places was not advised.
                 Some(_) => {
-                    p.suggested.map(|all| all.into_iter().filter(|c| holds(&self.parts, &c.at).is_some()).collect())
+                    let all = p.suggested.filter(|all| !all.iter().any(is_open));
+                    all.map(|all| all.into_iter().filter(|c| holds(&self.parts, &c.at).is_some()).collect())
                 }
                 None => plain(p),
             })
             .collect();
-        changes.extend(suggested.iter().flatten());
-        changes.sort_by_key(|change| std::cmp::Reverse((change.at.end, change.at.start)));
+        changes.extend(suggested.iter().flatten().map(|change| (change, None)));
+        changes.sort_by_key(|(change, _)| std::cmp::Reverse((change.at.end, change.at.start)));
         let mut from = usize::MAX;
-        for change in changes {
-            if change.at.end <= from && self.write(change, text, None, Some(change.at.clone())) {
+        for (change, error) in changes {
+            if change.at.end <= from && self.write(change, text, error, Some(change.at.clone())) {
                 from = change.at.start;
             }
         }
@@ -255,7 +302,12 @@ impl Tried {
 
 /// What rustc suggests for a place, if nothing else is told of it and there is nothing in it for the user to fill in.
 fn plain(place: Place) -> Option<Vec<Change>> {
-    place.suggested.filter(|_| place.left_to_rustc).filter(|all| !all.iter().any(|change| change.code.contains("/*")))
+    place.suggested.filter(|_| place.left_to_rustc).filter(|all| !all.iter().any(is_open))
+}
+
+/// Whether something in a change is for the user to fill in.
+fn is_open(change: &Change) -> bool {
+    change.code.contains("/*")
 }
 
 fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {

@@ -30,6 +30,11 @@ impl Change {
         if (code.starts_with("println!(") || code.starts_with("format!(")) && code.contains("{}") {
             others.push(code.replace("{}", "{:?}"));
         }
+        // A text is a list of characters.
+        const LIST: &str = ".cloned().collect::<Vec<_>>()";
+        if let Some(of) = code.strip_suffix(LIST) {
+            others.push(of.replacen(".iter()", ".chars()", 1) + ".collect::<String>()");
+        }
         others.extend(division::others(&code));
         Change { text: text.clone(), at, code, others }
     }
@@ -75,7 +80,9 @@ pub(super) fn suggested(error: &Diagnostic, texts: &Texts) -> Option<Vec<Change>
     let guess = |c: &&Diagnostic| GUESSES.iter().any(|w| c.message.contains(w));
     let new = |c: &Diagnostic| {
         let all = c.spans.iter().map(change).collect::<Option<Vec<Change>>>();
-        all.filter(|new| new.iter().any(|change| change.code != ";"))
+        // A statement of Python's ends with its line; elsewhere something else is missing.
+        let ends = |c: &Change| c.text.text[c.at.end..].trim_start_matches([' ', '\t']).starts_with(['\n', '#']);
+        all.filter(|new| new.iter().any(|change| change.code != ";" || ends(change)))
     };
     error.children.iter().filter(|c| !guess(c)).find_map(new)
 }

@@ -1,6 +1,7 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
 use super::change::{Change, suggested};
 use super::instead::{ANSWER, IN_RUST};
+use super::lending::lent;
 use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{place_of, retell};
 use super::retold::{About, Known, Retold};
@@ -41,7 +42,7 @@ pub struct Place {
 
 /// Tells rustc's errors in the cell's terms.
 pub fn explain(errors: &[Diagnostic], source: &Arc<Source>, known: &Known) -> Explained {
-    let errors: Vec<Diagnostic> = errors.iter().map(|e| in_the_users_terms(e, known.sources)).collect();
+    let errors: Vec<Diagnostic> = errors.iter().map(|e| lent(in_the_users_terms(e, known.sources), source)).collect();
     let texts = &Texts::with_others(source, &errors, known.sources);
     let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
     let errors: Vec<&Diagnostic> = errors.iter().filter(|e| e.level.starts_with("error") && !summary(e)).collect();
@@ -95,8 +96,11 @@ impl Explained {
         let place = |(error, (e, retold)): (usize, &(Diagnostic, Option<Retold>))| {
             let (_, at) = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
             let names = torch::NAMES.contains(&&*e.code);
-            let left_to_rustc = retold.is_none() && !e.code.is_empty();
-            Some(Place { error, at, message: e.message.clone(), names, suggested: suggested(e, &texts), left_to_rustc })
+            let suggested = suggested(e, &texts);
+            // What is no Rust but for the sign that ends a statement.
+            let ends = e.message.starts_with("expected `;`") && suggested.is_some();
+            let left_to_rustc = retold.is_none() && (!e.code.is_empty() || ends);
+            Some(Place { error, at, message: e.message.clone(), names, suggested, left_to_rustc })
         };
         self.all.iter().enumerate().filter_map(place).collect()
     }
@@ -115,6 +119,14 @@ impl Explained {
             None => help.replace(&before, &new),
         };
         code.clone_into(&mut change.code);
+    }
+
+    /// Tells of an error as another text's errors do, which have an answer to it.
+    pub fn adopt(&mut self, error: usize, next: &Explained, its: usize) {
+        let told = next.all.get(its).and_then(|(_, r)| r.clone());
+        if let (Some((_, retold)), Some(told)) = (self.all.get_mut(error), told) {
+            *retold = Some(told);
+        }
     }
 
     /// Tells of an error as of another one, which is about what it is about.
@@ -156,9 +168,14 @@ fn failure(all: &[(Diagnostic, Option<Retold>)], texts: &Texts) -> Failure {
         retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(DECLARE))
     };
     let declared: BTreeSet<&String> = all.iter().filter(declares).map(|(error, _)| &error.message).collect();
-    let mut borrows = 0;
+    let (mut borrows, mut missing) = (0, BTreeSet::new());
     for one in all {
         let (error, retold) = one;
+        // What is nowhere is told where it is first wanted.
+        let name = torch::NAMES.contains(&&*error.code) && error.message.starts_with("cannot find ");
+        if name && answer(retold).is_none() && !missing.insert(&error.message) {
+            continue;
+        }
         if declared.contains(&error.message) && !declares(&one) {
             continue;
         }
@@ -233,7 +250,7 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         {
             out = format!("{before}{after}");
         }
-        without_crates(out)
+        without_bodies(without_crates(out))
     };
     let span = |s: &Span| Span {
         label: s.label.as_deref().map(clean),
@@ -281,6 +298,30 @@ fn without_crates(mut out: String) -> String {
             let start = if out[..at].ends_with("crate::") { at - "crate::".len() } else { at };
             out.replace_range(start..end + 2, "");
             from = start;
+        }
+    }
+    out
+}
+
+/// Types of a cell's own by their names, as its text has them: what it is compiled into stands around them, `xlazy_cell::{closure#0}::P`,
+/// `_::P`.
+fn without_bodies(mut out: String) -> String {
+    for begin in ["xlazy_cell::", "_::"] {
+        let mut from = 0;
+        while let Some(at) = out[from..].find(begin).map(|at| from + at) {
+            let mut end = at + begin.len();
+            while let Some(closure) = out[end..].strip_prefix("{closure#") {
+                let Some(rest) = closure.split_once("}::").map(|(_, rest)| rest) else { break };
+                end = out.len() - rest.len();
+            }
+            let word = out[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            match word || !out[end..].starts_with(|c: char| c.is_alphabetic() || c == '_') {
+                true => from = end,
+                false => {
+                    out.replace_range(at..end, "");
+                    from = at;
+                }
+            }
         }
     }
     out

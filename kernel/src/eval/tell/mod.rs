@@ -16,6 +16,7 @@ mod functions;
 mod groups;
 mod habits;
 mod instead;
+mod lending;
 mod lines;
 mod literals;
 mod named;
