@@ -2,7 +2,10 @@
 use super::instead::{IN_RUST, rewritten};
 use super::literals::is_rust;
 use super::no_grad;
+use super::pictures;
+use super::several::{self, condition};
 use super::signatures::Ours;
+use super::there::names as is_named;
 use super::words::{Words, of_quotation};
 use crate::eval::text::scan::{self, Kind};
 use std::ops::Range;
@@ -99,7 +102,10 @@ pub(super) fn with_body(
         one => (vec![one], None),
     };
     let end = end.unwrap_or(from + first.trim_end().len());
-    let body = block(&lines, ours)?;
+    let after = &text[end..];
+    let there = |name: &str| known(name) || is_named(&text[..head.end], name);
+    let lines = within(&lines, after, &there);
+    let body = block(&lines.iter().map(String::as_str).collect::<Vec<_>>(), ours)?;
     let mut code = format!("{before}{}{behind}", braced(&body));
     if before.starts_with("no_grad(") {
         // What is in a block of Python's is there behind it, too.
@@ -118,6 +124,12 @@ fn block(lines: &[&str], ours: &Ours) -> Option<String> {
         let line = lines[i].split(" #").next()?.trim();
         let inside = lines[i + 1..].iter().take_while(|l| indent(l) > indent(lines[i])).count();
         let further = &lines[i + 1..i + 1 + inside];
+        let pictures = pictures::count(&lines[i..]);
+        if let Some(shown) = pictures::shown(&trimmed(&lines[i..i + pictures]), ours).filter(|_| pictures > 0) {
+            out.push(shown);
+            i += pictures;
+            continue;
+        }
         match head_of(line) {
             Some((head, "")) if inside > 0 => out.push(headed(head, &block(further, ours)?, ours)),
             Some((head, rest)) if inside == 0 && !rest.is_empty() => {
@@ -130,12 +142,16 @@ fn block(lines: &[&str], ours: &Ours) -> Option<String> {
                 || line == "pass"
                 || line.starts_with('#')
                 || line.starts_with("\"\"\"") && line.len() > 5 => {}
-            None => out.push(rewritten(&of_several(line.trim_end_matches(';')), ours) + ";"),
+            None => out.push(several::in_rust(line.trim_end_matches(';'), ours) + ";"),
         }
         i += 1 + inside;
     }
     // A function that only passes has nothing in it.
     Some(out.join(" ")).filter(|code| !code.is_empty() || lines.iter().any(|l| l.trim() == "pass"))
+}
+
+fn trimmed<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    lines.iter().map(|line| line.split(" #").next().unwrap_or_default().trim().trim_end_matches(';')).collect()
 }
 
 fn braced(inner: &str) -> String {
@@ -160,44 +176,6 @@ fn headed(head: &str, inner: &str, ours: &Ours) -> String {
             format!("{} {inner}", rewritten(&format!("for {target} in {of}"), ours))
         }
         _ => format!("{} {inner}", rewritten(head, ours)),
-    }
-}
-
-/// What is asked, with `and`, `or`, `not` and `is None` as Rust has them.
-fn condition(text: &str, ours: &Ours) -> String {
-    let text = text.replace(" is not None", ".is_some()").replace(" is None", ".is_none()");
-    let text = rewritten(&text, ours);
-    let words = Words::of(&text);
-    let (mut out, mut from) = (String::new(), 0);
-    for (i, token) in words.tokens.iter().enumerate() {
-        let sign = match words.word(i) {
-            "and" => "&&",
-            "or" => "||",
-            "not" if words.word(i + 1) != "in" => "!",
-            _ => continue,
-        };
-        out += &text[from..token.range.start];
-        out += sign;
-        from = token.range.end + usize::from(sign == "!" && text[token.range.end..].starts_with(' '));
-    }
-    out + &text[from..]
-}
-
-/// `a, b = b, a`: both sides are tuples.
-fn of_several(line: &str) -> String {
-    let words = Words::of(line);
-    let sign = |i: &usize| {
-        let alone = !["=", "!", "<", ">", "+", "-", "*", "/"].contains(&words.word(i - 1)) && words.word(i + 1) != "=";
-        words.word(*i) == "=" && alone && words.within(0, *i)
-    };
-    let Some(at) = (1..words.len()).find(sign) else { return line.to_owned() };
-    let side = |from: usize, to: usize| {
-        let text = words.part(from, to).map(|(text, _)| text)?;
-        Some(if words.between_commas(from, to).len() > 1 { format!("({text})") } else { text })
-    };
-    match (side(0, at), side(at + 1, words.len())) {
-        (Some(left), Some(right)) if left.starts_with('(') => format!("{left} = {right}"),
-        _ => line.to_owned(),
     }
 }
 
@@ -239,8 +217,41 @@ pub(super) fn function(text: &str, at: usize, ours: &Ours) -> Option<Written> {
     Some((place, whole.or_else(alone)?))
 }
 
+/// `@torch.no_grad()` in front of a function, in which that stands here.
+pub(super) fn decorated(text: &str, at: usize, ours: &Ours) -> Option<Written> {
+    let start = begin(text, at) + indent(&text[begin(text, at)..]);
+    let line = text[start..].lines().next()?;
+    let guard = line.trim_end().trim_end_matches("()");
+    if !guard.starts_with('@') || !["no_grad", "inference_mode"].iter().any(|name| guard.ends_with(name)) {
+        return None;
+    }
+    let below = start + line.len() + 1;
+    let rest = text.get(below..)?;
+    let (code, end) = match rest.trim_start().starts_with("def ") {
+        true => function(text, below + indent(rest), ours).map(|(place, code)| (code, place.end))?,
+        false => {
+            let words = Words::of(rest);
+            let open = (0..words.len()).find(|i| words.word(*i) == "{").filter(|_| rest.contains("fn "))?;
+            let end = words.tokens[words.behind_brackets(open)? - 1].range.end;
+            (rest[..end].trim_start().to_owned(), below + end)
+        }
+    };
+    let (head, body) = code.split_once('{')?;
+    let body = body.strip_suffix('}')?.trim();
+    let inner = match body.strip_prefix("return ").and_then(|value| value.strip_suffix(';')) {
+        Some(value) if !value.contains(';') => format!("no_grad(|| {value})"),
+        // What a closure gives back is not what the function does.
+        _ if body.contains("return ") => {
+            let (before, value) = body.rsplit_once("return ").filter(|(before, _)| !before.contains("return "))?;
+            format!("no_grad(|| {{ {before}{} }})", value.trim_end_matches(';'))
+        }
+        _ => format!("no_grad(|| {})", braced(body)),
+    };
+    Some((start..end, no_grad::flat(&format!("{head}{{ {inner} }}"))?)).filter(|(_, code)| is_rust(code))
+}
+
 /// An argument's name and type: as it is annotated, or as its default is, or a tensor.
-fn argument(words: &Words, one: Range<usize>) -> Option<(String, String)> {
+pub(super) fn argument(words: &Words, one: Range<usize>) -> Option<(String, String)> {
     let name = words.word(one.start).to_owned();
     let sign = (one.start..one.end).find(|i| words.word(*i) == "=");
     let annotated = (words.word(one.start + 1) == ":").then(|| words.part(one.start + 2, sign.unwrap_or(one.end)));
@@ -274,16 +285,39 @@ fn type_in_rust(ty: &str) -> String {
     }
 }
 
+/// The name that a line gives a value to, and whether it is no change of one.
+fn assigned(line: &str) -> Option<(String, bool)> {
+    let words = Words::of(line.trim());
+    let name = words.word(0).to_owned();
+    let sets = words.word(1) == "=" && words.word(2) != "=";
+    let changes = ["+", "-", "*", "/"].contains(&words.word(1)) && words.word(2) == "=";
+    (words.kind(0) == Some(Kind::Ident) && (sets || changes)).then_some((name, sets))
+}
+
+/// A block's lines with `let` where a name is given a value that nothing behind the block it stands in has any use for.
+fn within(lines: &[&str], after: &str, there: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut known: Vec<String> = Vec::new();
+    let mut out = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let own = lines[i..].iter().position(|l| indent(l) < indent(line)).map_or(lines.len(), |n| i + n);
+        let behind = |name: &str| is_named(after, name) || lines[own..].iter().any(|l| is_named(l, name));
+        let first = assigned(line).filter(|(name, sets)| *sets && !there(name) && !known.contains(name));
+        match first {
+            Some((name, _)) if !behind(&name) => {
+                let again = lines[i + 1..own].iter().any(|l| assigned(l).is_some_and(|(other, _)| other == name));
+                let word = if again { "let mut" } else { "let" };
+                out.push(format!("{}{word} {}", &line[..indent(line)], line.trim()));
+                known.push(name);
+            }
+            _ => out.push((*line).to_owned()),
+        }
+    }
+    out
+}
+
 /// A function's lines with `let` where a name is given a value first.
 fn declared(lines: &[String], arguments: &[(String, String)]) -> Vec<String> {
     let own = lines.iter().map(|l| indent(l)).min().unwrap_or(0);
-    let assigned = |line: &str| {
-        let words = Words::of(line.trim());
-        let name = words.word(0).to_owned();
-        let sets = words.word(1) == "=" && words.word(2) != "=";
-        let changes = ["+", "-", "*", "/"].contains(&words.word(1)) && words.word(2) == "=";
-        (words.kind(0) == Some(Kind::Ident) && (sets || changes)).then_some((name, sets))
-    };
     let mut known: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
     let mut out = Vec::new();
     for (i, line) in lines.iter().enumerate() {

@@ -148,7 +148,7 @@ pub(super) fn of_another_library(
         }
         ("E0599", [method, ty, ..])
             if let Some((kind, f)) = hook_of(method)
-                && (ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") || is_ours(ty)) =>
+                && (is_layer(ty, ours) || error.text().contains("xlazy::nn::") || is_ours(ty)) =>
         {
             let of = field_of(&text.text, &at)?;
             let name = first_name(of.rsplit('.').next().unwrap_or(&of));
@@ -161,13 +161,12 @@ pub(super) fn of_another_library(
                  what there is; it gives what `.remove()` takes away again"
             )
         }
-        ("E0599", ["clone", ty, ..]) if ty.contains("xlazy::nn::") || error.text().contains("xlazy::nn::") => COPIED.to_owned(),
-        ("E0599", ["clone", "Sequential" | "Linear" | "Conv2d" | "Embedding" | "LSTM" | "ModuleList", ..]) => COPIED.to_owned(),
+        ("E0599", ["clone", ty, ..]) if is_layer(ty, ours) || error.text().contains("xlazy::nn::") => COPIED.to_owned(),
         ("E0599", ["add" | "append" | "add_module" | "add_layer", "Sequential" | "ModuleList", ..]) => {
             "`.push(layer)` adds one, to a `let mut` variable; `nn::Sequential::new((a, b))` has several at once".to_owned()
         }
         ("E0599", ["children" | "modules" | "named_children", ..]) => {
-            "`.named_modules()` has the names and kinds of all modules inside, `.parameters()` what is trained; `.apply(|m| …)` does something \
+            "`.named_modules()` has the names and kinds of all modules inside, `.parameters()` what is trained; `.apply(&mut |m| …)` does something \
              to each of them, and one in a field is that field"
                 .to_owned()
         }
@@ -181,7 +180,7 @@ pub(super) fn of_another_library(
             help
         }
         ("E0599", ["format", ..]) | ("E0369", _) if let Some(help) = python::old_format(&text.text, at.start) => help,
-        ("E0599", [name, ty, ..]) if let Some(help) = functions::method(name, ty) => help,
+        ("E0599", [name, ty, ..]) if let Some(help) = functions::method(name, ty, &given_to(&text.text, &at)) => help,
         ("E0369", [of, to, ..]) if is_list(of) || is_list(to) => {
             match error.message.starts_with("cannot add") && is_list(of) && is_list(to) {
                 true => format!("{IN_RUST}`[&v[..], &w[..]].concat()` joins two lists; `tensor(v)` computes with their numbers"),
@@ -232,9 +231,6 @@ pub(super) fn of_another_library(
         ("E0308" | "E0599", _) if is_a_batch(error) => "a batch is an array: `for [x] in &loader`".to_owned(),
         ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") && !line.starts_with("let [") => {
             "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
-        }
-        ("E0277", _) if error.message.contains("can't compare `xlazy::Shape` with `(") => {
-            "a shape is compared with an array: `x.shape() == [4, 3]`".to_owned()
         }
         ("E0425" | "E0432" | "E0433" | "E0423", ["datasets", ..]) => {
             "`data::ImageFolder` reads pictures, `data::read_csv` tables, and `data::FakeData` makes up what has the sizes of a data set"
@@ -287,6 +283,12 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// Whether a type is one of the library's modules, which rustc names with its path or without.
+fn is_layer(ty: &str, ours: &Ours) -> bool {
+    let path = || own_name(ty.trim_start_matches('&')).and_then(|name| ours.path_of(name));
+    ty.contains("xlazy::nn::") || path().is_some_and(|path| path.starts_with("nn::"))
 }
 
 /// What a module's hook is registered with here, and how its closure begins.
@@ -432,6 +434,13 @@ fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
     let name = words.at(at.start)?;
     let (receiver, _) = words.part(words.operand_before(name - 1)?, name - 1)?;
     Some(format!("{}.{}", receiver, &text[at.clone()]))
+}
+
+/// What the call is given of what stands there.
+fn given_to(text: &str, at: &Range<usize>) -> Vec<String> {
+    let words = Words::of(text);
+    let arguments = words.at(at.start).and_then(|name| words.arguments(name));
+    arguments.and_then(|all| words.listed(all)).unwrap_or_default()
 }
 
 /// What a field is of.

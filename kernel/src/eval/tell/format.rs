@@ -1,5 +1,6 @@
 //! How values are written in texts: what Python has in braces, as Rust has it.
-use super::words::Words;
+use super::division::of_floats;
+use super::words::{Words, receiver};
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -57,6 +58,86 @@ fn in_rust(text: &str) -> Option<String> {
         }
     }
     Some(out + rest)
+}
+
+/// `f"loss {loss:.3f}"` as `format!` has it, and as `println!` where it is all that is printed: where that stands, and the code.
+///
+/// `at` is where the `f` stands; `rewritten` says what an expression is here.
+pub(super) fn formatted(text: &str, at: usize, rewritten: &dyn Fn(&str) -> String) -> Option<(Range<usize>, String)> {
+    let quoted = text.get(at..)?.strip_prefix(['f', 'F'])?;
+    let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inside = &quoted[1..1 + end_of(&quoted[1..], quote)?];
+    let end = at + 1 + 1 + inside.len() + 1;
+    let (format, values) = parts(inside, rewritten)?;
+    let (before, behind) = (text[..at].trim_end(), text[end..].trim_start());
+    let printed = before.strip_suffix('(').map(str::trim_end).and_then(|b| b.strip_suffix("print"));
+    match printed.filter(|_| behind.starts_with(')')) {
+        Some(start) => {
+            let close = text.len() - behind.len() + 1;
+            Some((start.len()..close, filled("println", &format, &values)))
+        }
+        None => Some((at..end, filled("format", &format, &values))),
+    }
+}
+
+/// Where a text ends that began before.
+fn end_of(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    let ends = |c: char| {
+        let ends = c == quote && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    };
+    text.find(ends).filter(|end| !text[..*end].contains('\n'))
+}
+
+/// What stands in the quotation marks, and the values behind them.
+pub(super) fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, Vec<String>)> {
+    let (mut format, mut values) = (String::new(), Vec::new());
+    while let Some(open) = rest.find(['{', '}']) {
+        format += &rest[..open];
+        rest = &rest[open..];
+        if rest.starts_with("{{") || rest.starts_with("}}") {
+            format += &rest[..2];
+            rest = &rest[2..];
+            continue;
+        }
+        let words = Words::of(rest);
+        let close = words.behind_brackets(0)? - 1;
+        // What stands behind the last colon outside of brackets says how.
+        let colon = (1..close).rev().find(|&i| words.word(i) == ":" && words.within(1, i));
+        let (value, _) = words.part(1, colon.unwrap_or(close))?;
+        let how = colon.map_or("", |i| &rest[words.tokens[i].range.end..words.tokens[close].range.start]);
+        let value = value.split(" !").next()?.trim_end_matches("!r").trim_end_matches("!s");
+        let (value, debugging) = match value.strip_suffix('=') {
+            Some(value) => (value, format!("{value} = ")),
+            None => (value, String::new()),
+        };
+        let percent = how.ends_with('%');
+        let how = how_in_rust(how.trim_end_matches('%'));
+        let how = if how.is_empty() { how } else { format!(":{how}") };
+        let code = rewritten(value);
+        let code = if percent { format!("{} * 100.0", receiver(&code)) } else { code };
+        format += &debugging;
+        match syn::parse_str::<syn::Ident>(&code) {
+            Ok(name) => format += &format!("{{{name}{how}}}"),
+            Err(_) => {
+                format += &format!("{{{how}}}");
+                values.push(code);
+            }
+        }
+        if percent {
+            format.push('%');
+        }
+        rest = &rest[words.tokens[close].range.end..];
+    }
+    Some((format + rest, values))
+}
+
+/// `println!("{} of {}", a, b)`.
+pub(super) fn filled(name: &str, format: &str, values: &[String]) -> String {
+    let values: String = values.iter().map(|value| format!(", {}", of_floats(value))).collect();
+    format!("{name}!(\"{format}\"{values})")
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ const FUNCTIONS: &[(&str, usize, &str)] = &[
     ("any", 1, "`{x}.iter().any(|b| *b)`"),
     ("all", 1, "`{x}.iter().all(|b| *b)`"),
     ("len", 1, "`{x}.len()`"),
+    ("dict", 0, "`std::collections::HashMap::new()`"),
+    ("list", 0, "`vec![]`"),
+    ("set", 0, "`std::collections::HashSet::new()`"),
     ("list", 1, "`Vec::from_iter({a})`, `Vec::from_iter({x}.chars())` of a text"),
     (
         "set",
@@ -75,6 +78,7 @@ const MODULES: &[(&str, &str)] = &[
 
 const TEXTS: &[&str] = &["str", "String"];
 const LISTS: &[&str] = &["Vec", "VecDeque", "["];
+const QUEUES: &[&str] = &["VecDeque"];
 const MAPS: &[&str] = &["HashMap", "BTreeMap"];
 const SETS: &[&str] = &["HashSet", "BTreeSet"];
 
@@ -100,6 +104,12 @@ const METHODS: &[(&[&str], &str, &str)] = &[
     (LISTS, "items", ".iter()"),
     (MAPS, "items", ".iter()"),
     (MAPS, "copy", ".clone()"),
+    (MAPS, "pop", ".remove(…).unwrap()"),
+    (MAPS, "update", ".extend(…)"),
+    (QUEUES, "append", ".push_back(…)"),
+    (QUEUES, "appendleft", ".push_front(…)"),
+    (QUEUES, "pop", ".pop_back().unwrap()"),
+    (QUEUES, "popleft", ".pop_front().unwrap()"),
     (SETS, "add", ".insert(…)"),
     (SETS, "discard", ".remove(…)"),
 ];
@@ -124,19 +134,27 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
     let (_, _, said) = FUNCTIONS.iter().find(|(function, takes, _)| *function == name && *takes == all.len())?;
     let with = |said: String, letter: &str, argument: &str| said.replace(&format!("{{{letter}}}"), argument);
     // Of a number with a point Rust does not say of which type it is.
-    let is_float = matches!(syn::parse_str(&all[0]), Ok(syn::LitFloat { .. }));
-    let first = if is_float { format!("{}_f64", all[0]) } else { all[0].clone() };
+    let given = all.first().map_or("", String::as_str);
+    let is_float = matches!(syn::parse_str(given), Ok(syn::LitFloat { .. }));
+    let first = if is_float { format!("{given}_f64") } else { given.to_owned() };
     let said = with(said.to_string(), "x", &receiver(&first));
     let said = with(said, "b", all.get(1).map_or("", |b| b));
-    let said = with(said, "a", &all[0]);
+    let said = with(said, "a", given);
     Some(if said.starts_with('`') { IN_RUST.to_owned() + &said } else { said })
 }
 
-/// What a method of Python's is on one of Rust's own types.
-pub(super) fn method(name: &str, ty: &str) -> Option<String> {
+/// What a method of Python's that is given these arguments is on one of Rust's own types.
+pub(super) fn method(name: &str, ty: &str, given: &[String]) -> Option<String> {
     let ty = ty.trim_start_matches('&').trim_start_matches("'static ");
     let short = if ty.starts_with('[') { "[" } else { own_name(ty)? };
-    let (.., rust) = METHODS.iter().find(|(of, python, _)| *python == name && of.contains(&short))?;
+    // What is a queue's alone stands behind what all lists have.
+    let (.., rust) = METHODS.iter().rfind(|(of, python, _)| *python == name && of.contains(&short))?;
+    let rust = match given {
+        [one] => rust.replace('…', one),
+        // Of a dictionary, with what there is otherwise.
+        [key, other] if name == "pop" => format!(".remove({key}).unwrap_or({other})"),
+        _ => (*rust).to_owned(),
+    };
     let grows = if name == "append" && ty.starts_with('[') { ", of a list that grows: `vec![]`" } else { "" };
     Some(format!("{IN_RUST}`{rust}`{grows}"))
 }
@@ -182,13 +200,16 @@ mod tests {
         ] {
             assert_eq!(told(name, text, text.find(name).unwrap(), &str::to_owned).as_deref(), said, "{text}");
         }
-        assert_eq!(method("strip", "String").as_deref(), Some("in Rust: `.trim()`"));
-        assert_eq!(method("strip", "&'static str").as_deref(), Some("in Rust: `.trim()`"));
+        assert_eq!(method("strip", "String", &[]).as_deref(), Some("in Rust: `.trim()`"));
+        assert_eq!(method("strip", "&'static str", &[]).as_deref(), Some("in Rust: `.trim()`"));
         let grows = "in Rust: `.push(…)`, of a list that grows: `vec![]`";
-        assert_eq!(method("append", "[f64; 0]").as_deref(), Some(grows));
-        assert_eq!(method("upper", "xlazy::Tensor"), None);
-        assert_eq!(method("add", "&str"), None);
-        assert_eq!(method("add", "std::collections::HashSet<i32>").as_deref(), Some("in Rust: `.insert(…)`"));
-        assert_eq!(method("index", "[f64; 3]").as_deref(), Some("in Rust: `.iter().position(|e| *e == …)`"));
+        assert_eq!(method("append", "[f64; 0]", &[]).as_deref(), Some(grows));
+        assert_eq!(method("upper", "xlazy::Tensor", &[]), None);
+        assert_eq!(method("add", "&str", &[]), None);
+        assert_eq!(
+            method("add", "std::collections::HashSet<i32>", &["3".to_owned()]).as_deref(),
+            Some("in Rust: `.insert(3)`")
+        );
+        assert_eq!(method("index", "[f64; 3]", &[]).as_deref(), Some("in Rust: `.iter().position(|e| *e == …)`"));
     }
 }

@@ -1,8 +1,10 @@
 //! What is told where Python's habits meet Rust's own types: lists, maps, options, moves.
 use super::change::Change;
+use super::containers;
 use super::dataset;
 use super::instead::{ANSWER, IN_RUST};
-use super::numbers::{as_float, is_number};
+use super::numbers::{as_float, is_number, quotient};
+use super::parameters;
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
 use super::subscript;
@@ -14,12 +16,16 @@ use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
 use std::sync::Arc;
 
+const QUOTIENT: &str = ": `/` of whole numbers leaves the remainder out";
 const MAP: &str = "std::collections::HashMap<_, _>";
 
 /// What is told, and the change that it is, if it is one.
 pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(String, Option<Change>)> {
     if let Some((said, change)) = dataset::told(error, texts).or_else(|| dataset::of_tensors(error, texts)) {
         return Some((said, change.map(|(text, at, code)| Change::new(text, at, code))));
+    }
+    if let Some((said, change)) = containers::told(error, texts).or_else(|| parameters::assigned(error, texts)) {
+        return Some((said, Some(change)));
     }
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let words = Words::of(&text.text);
@@ -30,7 +36,8 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
     };
     match (&*error.code, &*quoted) {
         ("E0277", _) if let Some((at, code)) = as_float(message, &words, &at) => {
-            written(IN_RUST, at, code, ": numbers of two types do not mix")
+            let note = if code.contains(" / ") { QUOTIENT } else { ": numbers of two types do not mix" };
+            written(IN_RUST, at, code, note)
         }
         ("E0425" | "E0412" | "E0433" | "E0422" | "E0405" | "E0404", [name, ..]) => {
             let path = in_a_module(name, &known.rustc.ours).filter(|_| text.text.get(at.clone()) == Some(name))?;
@@ -72,6 +79,8 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let it = called_of(&words, &at)?;
             let float = if bound.starts_with('f') { &bound[..3] } else { "f64" };
             let code = match &text.text[at.clone()] {
+                // What they are sorted by is lost here.
+                "sort" if text.text[at.end..it.end].contains("key") => return None,
                 "sort" => {
                     let reversed = text.text[at.end..it.end].contains("reverse");
                     let by = if reversed { format!("|a, b| {float}::total_cmp(b, a)") } else { format!("{float}::total_cmp") };
@@ -102,7 +111,10 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             }
             let given = receiver(&text.text[at.clone()]).into_owned();
             let sign = if index.starts_with('&') { "*" } else { "" };
-            let code = format!("{of}[{sign}{given} as usize]");
+            let code = match plain.ends_with("xlazy::Tensor") {
+                true => format!("{of}[{given}.item_i64() as usize]"),
+                false => format!("{of}[{sign}{given} as usize]"),
+            };
             written(IN_RUST, place.start..end, code, ": places in a list are `usize`")
         }
         ("E0277", [bound, ..]) if bound.contains("std::ops::Range") && bound.contains("<xlazy::Tensor>") || bound.contains("<&xlazy::Tensor>") => {
@@ -153,6 +165,9 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let code = format!("{}.{}({optimizer})", it.text, &text.text[at]);
             written(ANSWER, it.start..it.end, code, ": it sets the rate of an optimizer")
         }
+        ("E0308" | "E0282", _) if let Some((at, code)) = visitor(error, &words, &at) => {
+            written(ANSWER, at, code, " (of what is handed each module, `m: &dyn Module`)")
+        }
         ("E0282" | "E0283", _) if message.contains("HashMap<") || error.text().contains("HashMap") => {
             let (at, code) = counted(&words, &at)?;
             written(IN_RUST, at, code, "")
@@ -173,6 +188,7 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let code = format!("{}.clone()", text.text.get(at.clone())?);
             Some((format!("{ANSWER}`{code}` (another name of the same tensor: nothing is copied)"), Some(Change::new(text, at, code))))
         }
+        ("E0308", _) if let Some((at, code)) = quotient(error, &words, &at) => written(IN_RUST, at, code, QUOTIENT),
         // The place of a map that is assigned to is handed over as it is.
         ("E0308", _) if let Some((at, code)) = assigned_in_a_map(&words, &at) => written(IN_RUST, at, code, ""),
         ("E0308", _) if lends_a_tensor(error) => {
@@ -190,6 +206,16 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         }
         _ => None,
     }
+}
+
+/// `net.apply(f)`, which is lent what it calls with each module.
+fn visitor(error: &Diagnostic, words: &Words, at: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref().unwrap_or_default();
+    let first = (0..words.at(at.start)?).rev().find(|i| words.word(*i) == "(")?;
+    let called = error.code == "E0282" && words.word(first.checked_sub(1)?) == "apply" && words.word(first + 1) == "|";
+    let wanted = label.starts_with("expected `&mut dyn FnMut(") && !label.contains("found `&");
+    let (given, place) = words.part(first + 1, words.behind_brackets(first)? - 1).filter(|_| called || wanted)?;
+    Some((place, format!("&mut {given}")))
 }
 
 /// Whether a tensor stands where one is to be lent.
@@ -264,9 +290,14 @@ fn of_floats(method: &str, of: &str, float: &str) -> Option<String> {
 
 /// A name of ours with the module that it is in: `data::DataLoader`.
 fn in_a_module(name: &str, ours: &Ours) -> Option<String> {
-    let path = ours.path_of(name)?;
-    let (module, _) = path.rsplit_once("::")?;
-    ["data", "optim", "nn", "models"].contains(&module).then(|| path.to_owned())
+    const MODULES: [&str; 4] = ["data", "optim", "nn", "models"];
+    let exactly = ours.path_of(name).filter(|path| path.rsplit_once("::").is_some_and(|(m, _)| MODULES.contains(&m)));
+    // A name with a capital is a type's, however the others are.
+    let like = || {
+        let mut paths = MODULES.iter().map(|module| format!("{module}::{name}"));
+        paths.find_map(|path| ours.path_like(&path)).filter(|_| name.starts_with(char::is_uppercase))
+    };
+    exactly.or_else(like).map(str::to_owned)
 }
 
 /// `data.i(i..i + 2)` of a tensor `i` that comes of another one: its numbers are what is gone through.

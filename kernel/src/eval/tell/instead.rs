@@ -171,7 +171,7 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             let said = format!("{IN_RUST}`{code}`");
             all.insert(0, Found { said, code, at: place.clone(), subject: Some((of.clone(), LIST)) });
         }
-        let code = format!("{name}.i({given})");
+        let code = subscript::of_a_tensor(&name, &given);
         let said = format!("{ANSWER}`{code}`");
         if syn::parse_str::<syn::Expr>(&code).is_ok() && code != line[place.clone()] {
             all.insert(0, Found { said, code, at: place, subject: Some((of, TENSOR)) });
@@ -390,7 +390,8 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
                 // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
                 let goes_on = |name: &&str| text.ends_with(')') && text.contains(&format!(".{name}("));
-                let iterates = xlazy.starts_with("for ") && ["iter", "rev", "enumerate", "zip"].iter().any(goes_on);
+                let iterates =
+                    xlazy.starts_with("for ") && ["iter", "rev", "enumerate", "zip", "step_by"].iter().any(goes_on);
                 let alone = number || iterates || text.starts_with('&');
                 out.truncate(out.len() - usize::from(alone && out.ends_with('&')));
                 match words.word(i + width) {
@@ -438,7 +439,10 @@ fn rewritten_anew(text: &str, ours: &Ours) -> String {
         let library = |t: &Token| NAMED.contains(&&text[t.range.clone()]) || PARTS.contains(&&text[t.range.clone()]);
         let shape = |i: usize| {
             let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.range.clone()]);
-            SHAPES.contains(&word(i)) && word(i.wrapping_sub(1)) == "." && !matches!(word(i + 2), "(" | "[" | "&")
+            // A text has a method of that name.
+            let of_a_text = i > 1 && tokens[i - 2].kind == Kind::Literal;
+            let method = SHAPES.contains(&word(i)) && word(i.wrapping_sub(1)) == "." && !of_a_text;
+            method && !matches!(word(i + 2), "(" | "[" | "&")
         };
         let known = tokens.iter().enumerate().filter(|(i, t)| library(t) || shape(*i));
         let found = known.map(|(_, t)| t).find_map(|t| {

@@ -10,8 +10,9 @@ pub(super) fn rusty(code: String) -> String {
     of_one_type(ranges_count(code))
 }
 
-/// A range gives its numbers without `.iter()`.
+/// A range gives its numbers without `.iter()`, and each of them without a step of one.
 fn ranges_count(code: String) -> String {
+    let code = code.replace(").step_by(1)", ")").replace("(0 + 1..", "(1..");
     let words = Words::of(&code);
     let is_range = |open: usize, close: usize| {
         (open + 1..close).any(|i| words.word(i) == "." && words.word(i + 1) == "." && words.within(open + 1, i))
@@ -21,7 +22,10 @@ fn ranges_count(code: String) -> String {
         before.is_some_and(|i| matches!(words.kind(i), Some(Kind::Ident | Kind::Close(_))) && words.word(i) != "in")
     };
     let idle = (0..words.len()).filter(|open| !is_called(*open)).find_map(|open| {
-        let end = words.behind_brackets(open).filter(|&end| words.word(open) == "(" && is_range(open, end - 1))?;
+        let mut end = words.behind_brackets(open).filter(|&end| words.word(open) == "(" && is_range(open, end - 1))?;
+        while words.word(end) == "." && matches!(words.word(end + 1), "rev" | "step_by") {
+            end = words.behind_brackets(end + 2)?;
+        }
         (words.word(end) == "." && words.word(end + 1) == "iter").then(|| words.arguments(end + 1)).flatten()?;
         Some(words.tokens[end].range.start..words.tokens[end + 3].range.end)
     });

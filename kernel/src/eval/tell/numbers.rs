@@ -1,5 +1,5 @@
 //! Numbers of two types in one expression, and lists of numbers in a text.
-use super::division::operands;
+use super::division::{of_floats, operands};
 use super::literals::is_whole;
 use super::texts::Texts;
 use super::words::Words;
@@ -25,6 +25,10 @@ pub(super) fn as_float(message: &str, words: &Words, at: &Range<usize>) -> Optio
     let (before, behind) = operands(words, sign)?;
     let (ty, side) = if is_float(left) { (left, behind) } else { (right, before) };
     let (whole, place) = words.part(side.start, side.end)?;
+    // What was divided as whole numbers has lost what it is wanted with.
+    if let Some(quotient) = divided(words, &whole, &place) {
+        return Some(quotient);
+    }
     let ty = if ty == "f32" { ty } else { "f64" };
     Some((
         place,
@@ -34,6 +38,30 @@ pub(super) fn as_float(message: &str, words: &Words, at: &Range<usize>) -> Optio
             false => format!("({whole}) as {ty}"),
         },
     ))
+}
+
+/// A quotient of whole numbers that stands there, or that the name there is declared as, as one of floats.
+fn divided(words: &Words, whole: &str, place: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let floats = |text: &str| Some(of_floats(text)).filter(|code| code != text);
+    if let Some(code) = floats(whole) {
+        return Some((place.clone(), code));
+    }
+    let before = words.at(place.start)?;
+    let declared = |i: &usize| {
+        let name = i + 1 + usize::from(words.word(i + 1) == "mut");
+        words.word(*i) == "let" && words.word(name) == whole && words.word(name + 1) == "="
+    };
+    let sign = (0..before).rev().find(declared).and_then(|i| (i..before).find(|i| words.word(*i) == "="))?;
+    let (value, at) = words.part(sign + 1, words.expression(sign + 1)?)?;
+    Some((at, floats(&value)?))
+}
+
+/// A quotient of whole numbers where a float is wanted.
+pub(super) fn quotient(error: &Diagnostic, words: &Words, at: &Range<usize>) -> Option<(Range<usize>, String)> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?.strip_prefix("expected `f")?;
+    let (_, found) = label.split_once(", found ")?;
+    let whole = found == "integer" || is_number(found.trim_matches('`')) && !found.starts_with("`f");
+    divided(words, words.text.get(at.clone())?, at).filter(|_| whole)
 }
 
 /// How a list is shown in the format that its brackets in a text say, `{:.3}` being one number's.

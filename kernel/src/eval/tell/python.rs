@@ -1,11 +1,12 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
 use super::blocks;
-use super::division::of_floats;
-use super::format::{self, how_in_rust};
+use super::format::{self, filled, formatted, how_in_rust};
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::named;
+use super::several;
 use super::signatures::Ours;
 use super::texts::Told;
+use super::untyped;
 use super::words::{Words, around, of_quotation, receiver};
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -25,6 +26,15 @@ pub(super) fn of_python(error: &Diagnostic, text: &str, at: &Range<usize>, ours:
         Some(all) => Some((answer(&all.code) + &all.note(), Some((all.at, all.code)))),
         None => Some((named::groups_in_a_list(text, at.start, ours)?, None)),
     };
+    if let Some(statement) = several::told(error, text, at, ours) {
+        return Some(change(statement));
+    }
+    if let Some(head) = untyped::typed(error, text, at, ours) {
+        return Some(head);
+    }
+    if let Some(decorated) = blocks::decorated(text, at.start, ours) {
+        return Some(change(decorated));
+    }
     if error.message.starts_with("prefix `f` is unknown") || error.message.starts_with("prefix `F` is unknown") {
         return formatted(text, at.start, &here).map(change);
     }
@@ -84,80 +94,6 @@ fn in_double_quotes(line: &str, at: usize, ours: &Ours) -> Option<Found> {
     let words = Words::written(&fixed);
     let before = words.tokens.iter().filter(|t| t.range.end <= at && NAMED.contains(&&fixed[t.range.clone()]));
     before.filter_map(|t| instead(&fixed, t.range.clone(), About::Names, ours)).find(|found| found.at.contains(&at))
-}
-
-/// `f"loss {loss:.3f}"` as `format!` has it, and as `println!` where it is all that is printed: where that stands, and the code.
-///
-/// `at` is where the `f` stands; `rewritten` says what an expression is here.
-fn formatted(text: &str, at: usize, rewritten: &dyn Fn(&str) -> String) -> Option<(Range<usize>, String)> {
-    let quoted = text.get(at..)?.strip_prefix(['f', 'F'])?;
-    let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let inside = &quoted[1..1 + end_of(&quoted[1..], quote)?];
-    let end = at + 1 + 1 + inside.len() + 1;
-    let (format, values) = parts(inside, rewritten)?;
-    let (before, behind) = (text[..at].trim_end(), text[end..].trim_start());
-    let printed = before.strip_suffix('(').map(str::trim_end).and_then(|b| b.strip_suffix("print"));
-    match printed.filter(|_| behind.starts_with(')')) {
-        Some(start) => {
-            let close = text.len() - behind.len() + 1;
-            Some((start.len()..close, filled("println", &format, &values)))
-        }
-        None => Some((at..end, filled("format", &format, &values))),
-    }
-}
-
-/// Where a text ends that began before.
-fn end_of(text: &str, quote: char) -> Option<usize> {
-    let mut escaped = false;
-    let ends = |c: char| {
-        let ends = c == quote && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    };
-    text.find(ends).filter(|end| !text[..*end].contains('\n'))
-}
-
-/// What stands in the quotation marks, and the values behind them.
-fn parts(mut rest: &str, rewritten: &dyn Fn(&str) -> String) -> Option<(String, Vec<String>)> {
-    let (mut format, mut values) = (String::new(), Vec::new());
-    while let Some(open) = rest.find(['{', '}']) {
-        format += &rest[..open];
-        rest = &rest[open..];
-        if rest.starts_with("{{") || rest.starts_with("}}") {
-            format += &rest[..2];
-            rest = &rest[2..];
-            continue;
-        }
-        let words = Words::of(rest);
-        let close = words.behind_brackets(0)? - 1;
-        // What stands behind the last colon outside of brackets says how.
-        let colon = (1..close).rev().find(|&i| words.word(i) == ":" && words.within(1, i));
-        let (value, _) = words.part(1, colon.unwrap_or(close))?;
-        let how = colon.map_or("", |i| &rest[words.tokens[i].range.end..words.tokens[close].range.start]);
-        let value = value.split(" !").next()?.trim_end_matches("!r").trim_end_matches("!s");
-        let (value, debugging) = match value.strip_suffix('=') {
-            Some(value) => (value, format!("{value} = ")),
-            None => (value, String::new()),
-        };
-        let percent = how.ends_with('%');
-        let how = how_in_rust(how.trim_end_matches('%'));
-        let how = if how.is_empty() { how } else { format!(":{how}") };
-        let code = rewritten(value);
-        let code = if percent { format!("{} * 100.0", receiver(&code)) } else { code };
-        format += &debugging;
-        match syn::parse_str::<syn::Ident>(&code) {
-            Ok(name) => format += &format!("{{{name}{how}}}"),
-            Err(_) => {
-                format += &format!("{{{how}}}");
-                values.push(code);
-            }
-        }
-        if percent {
-            format.push('%');
-        }
-        rest = &rest[words.tokens[close].range.end..];
-    }
-    Some((format + rest, values))
 }
 
 /// `heat_map(x)`, which is a method of a plot's and takes a tensor.
@@ -237,12 +173,6 @@ pub(super) fn old_format(text: &str, at: usize) -> Option<String> {
         first > 1 && words.word(first - 1) == "(" && words.word(first - 2) == "print" && words.word(end) == ")";
     let name = if printed { "println" } else { "format" };
     Some(format!("{IN_RUST}`{}`", filled(name, &format, &values)))
-}
-
-/// `println!("{} of {}", a, b)`.
-fn filled(name: &str, format: &str, values: &[String]) -> String {
-    let values: String = values.iter().map(|value| format!(", {}", of_floats(value))).collect();
-    format!("{name}!(\"{format}\"{values})")
 }
 
 /// What `format!` takes for a text that Python fills.

@@ -63,9 +63,7 @@ impl Torch {
 
     /// Whether it is about several tensors, which Python has in a list or one after the other.
     pub(super) fn joins(&self) -> bool {
-        self.0
-            .first()
-            .is_some_and(|(name, _)| matches!(name.trim_start_matches('*'), "tensors" | "matrices" | "operands"))
+        self.0.iter().any(|(name, _)| matches!(name.trim_start_matches('*'), "tensors" | "matrices" | "operands"))
     }
 
     fn bind(&self, given: &Given) -> Option<Vec<Bound>> {
@@ -131,7 +129,7 @@ fn flat(bound: &Bound, ty: &str, all: &[Option<Bound>]) -> bool {
 }
 
 /// Torch takes some names for one another, and ours are sometimes the other one.
-fn same(one: &str, other: &str) -> bool {
+pub(super) fn same(one: &str, other: &str) -> bool {
     const SAME: [&[&str]; 8] = [
         &["dim", "dims", "axis"],
         &["keepdim", "keepdims"],
@@ -153,9 +151,9 @@ pub struct Ours<'a> {
 }
 
 /// A function of ours: what it is called as, and what it takes.
-struct Function {
-    of_self: bool,
-    takes: Vec<(String, String)>,
+pub(super) struct Function {
+    pub of_self: bool,
+    pub takes: Vec<(String, String)>,
 }
 
 impl<'a> Ours<'a> {
@@ -195,7 +193,7 @@ impl<'a> Ours<'a> {
     }
 
     /// `owner::name`, whatever module that is in.
-    fn function(&self, owner: &str, name: &str) -> Option<Function> {
+    pub(super) fn function(&self, owner: &str, name: &str) -> Option<Function> {
         let signature = self.named(name).find_map(|(_, kind, full)| {
             let fits = matches!(kind, "method" | "function");
             let at = full.find(['(', '<']).filter(|_| fits)?;
@@ -244,6 +242,14 @@ impl<'a> Ours<'a> {
         let full = self.named(name).filter(|(_, kind, _)| KINDS.contains(kind)).map(|(.., full)| full);
         let path = |full: &str| full.find(['(', '<']).unwrap_or(full.len());
         full.map(|full| &full[..path(full)]).find(|path| path.ends_with(name))
+    }
+
+    /// As [`Ours::path_of`], of a path with a module whose letters are small or capital otherwise, or apart: `nn::layernorm`.
+    pub(super) fn path_like(&self, path: &str) -> Option<&str> {
+        let letters = |path: &str| path.replace('_', "").to_lowercase();
+        let (wanted, types) = (letters(path), ["struct", "enum", "trait"]);
+        let all = self.lines().filter(|(_, kind, _)| types.contains(kind)).map(|(.., full)| full);
+        all.map(|full| &full[..full.find('<').unwrap_or(full.len())]).find(|full| letters(full) == wanted)
     }
 
     /// What is `kind` of a type: its fields or variants.
@@ -309,24 +315,6 @@ impl<'a> Ours<'a> {
         }
         // What takes the least beside what is given says most plainly what is meant.
         all.into_iter().min_by_key(|(beside, _)| *beside).map(|(_, code)| code)
-    }
-
-    /// `of(…)`, where torch calls what is of a type that has a `forward` of its own.
-    pub(super) fn forward(&self, ty: &str, of: &str, given: &Given) -> Option<String> {
-        let function = self.function(ty, "forward").filter(|f| f.of_self)?;
-        let mut plain = given.plain.iter();
-        let mut arguments = Vec::new();
-        for (name, ty) in &function.takes {
-            let named = given.named.iter().find(|(n, _)| n == name || same(n, name)).map(|(_, value)| value);
-            arguments.push(match named.or_else(|| plain.next()) {
-                Some(value) => self.converted(value, ty)?,
-                None if ty.starts_with("Option<") => "None".to_owned(),
-                None => format!("&{}::default()", self.path(ty.strip_prefix('&').filter(|t| t.ends_with("Masks"))?)),
-            });
-        }
-        let takes = |name: &str| function.takes.iter().any(|(ours, _)| ours == name || same(ours, name));
-        let all = plain.next().is_none() && given.named.iter().all(|(name, _)| takes(name));
-        all.then(|| format!("{}.forward({})", receiver(of), arguments.join(", ")))
     }
 
     /// One target with what a call of torch's hands over, and how much is added to that.

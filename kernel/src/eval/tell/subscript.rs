@@ -14,13 +14,74 @@ pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<(Range<usize>, R
 
 /// The part of a vector or a text that a range names, `v[..3]`, with a position counted from the end as one from the start.
 pub(super) fn of_a_list(of: &str, given: &str) -> Option<String> {
-    let (start, end) = given.split_once("..").filter(|(start, _)| !start.contains(['(', '[', ',']))?;
     let place = |at: &str| match at.strip_prefix('-') {
         Some(back) => format!("{of}.len() - {back}"),
         None => at.to_owned(),
     };
+    if let Some([start, end, step]) = slice(given) {
+        let all = start.is_empty() && end.is_empty();
+        let some = if all { of.to_owned() } else { format!("{of}[{}..{}]", place(start), place(end)) };
+        let (turned, step) = match step.strip_prefix('-') {
+            Some(step) => (".rev()", step),
+            None => ("", step),
+        };
+        let step = if step == "1" { String::new() } else { format!(".step_by({step})") };
+        // From behind its bounds are others.
+        let fits = all || turned.is_empty();
+        return fits.then(|| format!("{some}.iter(){turned}{step}.cloned().collect::<Vec<_>>()"));
+    }
+    let (start, end) = given.split_once("..").filter(|(start, _)| !start.contains(['(', '[', ',']))?;
     Some(format!("&{of}[{}..{}]", place(start), place(end)))
 }
+
+/// Start, end and step of an `At::Slice`, nothing for what is left out.
+fn slice(given: &str) -> Option<[&str; 3]> {
+    let inside = given.strip_prefix("At::Slice { start: ")?.strip_suffix(" }")?;
+    let (start, rest) = inside.split_once(", end: ")?;
+    let (end, step) = rest.rsplit_once(", step: ")?;
+    let bare =
+        |part: &'_ str| part.strip_prefix("Some(").and_then(|p| p.strip_suffix(')')).map_or(0..0, |p| 5..5 + p.len());
+    Some([&start[bare(start)], &end[bare(end)], step])
+}
+
+/// What Python's subscript is of a tensor: where a dimension goes backwards, it is turned around.
+pub(super) fn of_a_tensor(of: &str, given: &str) -> String {
+    turned(of, given).unwrap_or_else(|| format!("{of}.i({given})"))
+}
+
+fn turned(of: &str, given: &str) -> Option<String> {
+    let words = Words::of(given);
+    let parts = match words.behind_brackets(0) == Some(words.len()) && words.word(0) == "(" {
+        true => words.listed(1..words.len() - 1)?,
+        false => vec![given.to_owned()],
+    };
+    let back = |part: &String| slice(part) == Some(["", "", "-1"]);
+    let rest: Vec<String> = parts.iter().map(|part| if back(part) { "..".to_owned() } else { part.clone() }).collect();
+    let (mut dims, mut dim, mut ellipsis) = (Vec::new(), 0, false);
+    for (i, part) in parts.iter().enumerate() {
+        // Behind three points dimensions are counted from the end.
+        ellipsis |= part == ELLIPSIS;
+        if back(part) {
+            dims.push(if ellipsis { (i as i64 - parts.len() as i64).to_string() } else { dim.to_string() });
+        }
+        // A number takes a dimension away, and of a name nobody knows.
+        match part.contains("..") || part == ELLIPSIS || slice(part).is_some() {
+            true => dim += 1,
+            false => part.parse::<i64>().is_ok().then_some(())?,
+        }
+    }
+    let dims = match &dims[..] {
+        [] => return None,
+        [one] => one.clone(),
+        all => format!("[{}]", all.join(", ")),
+    };
+    match rest.iter().all(|part| part == ".." || part == ELLIPSIS) {
+        true => Some(format!("{of}.flip({dims})")),
+        false => Some(format!("{of}.i({}).flip({dims})", listed(&rest))),
+    }
+}
+
+const ELLIPSIS: &str = "At::Ellipsis";
 
 /// What a place counted from the end, which is pointed at, names of a list or of a shape.
 pub(super) fn from_the_end(user: &Words, at: &Range<usize>) -> Option<String> {
@@ -169,7 +230,7 @@ fn part(user: &Words, from: usize, to: usize) -> Option<String> {
     let text = |from: usize, to: usize| user.part(from, to).map_or(String::new(), |(text, _)| text);
     if (from..to).all(|i| user.word(i) == ".") {
         // Two are Rust's own.
-        return Some(if to - from == 2 { ".." } else { "At::Ellipsis" }.to_owned());
+        return Some(if to - from == 2 { ".." } else { ELLIPSIS }.to_owned());
     }
     let colons: Vec<usize> = (from..to).filter(|i| user.word(*i) == ":" && user.within(from, *i)).collect();
     let option = |part: String| if part.is_empty() { "None".to_owned() } else { format!("Some({part})") };

@@ -4,16 +4,16 @@ use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::blocks::with_body;
 use super::change::Change;
 use super::elements;
+use super::forward::{called, field};
 use super::groups;
-use super::instead::{ANSWER, About, Found, all_instead, given};
-use super::literals::{is_rust, rusty};
+use super::instead::{ANSWER, About, Found, all_instead};
 use super::no_grad;
 use super::python::of_python;
 use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
 use super::texts::{Texts, Told};
 use super::there::{names, unknown_value};
-use super::words::{Words, around, own_name, receiver};
+use super::words::{Words, around};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
@@ -151,13 +151,22 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     let layer = match about {
         About::Call => called(error, &words, &in_line, &rustc.ours).into_iter().collect(),
         About::Types => field(error, &words, &in_line, &rustc.ours).unwrap_or_default(),
+        About::Names => otherwise_spelled(line, &in_line, &rustc.ours),
         _ => Vec::new(),
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
     let all = all.chain(without_module(error, line, &in_line, &rustc.ours));
     // What names what is not there helps nobody.
     let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
-    Some(all.filter(there).filter_map(candidate).take(MOST).collect())
+    let mut all: Vec<Candidate> = all.filter(there).filter_map(candidate).take(MOST).collect();
+    // Where the cell does not parse, nothing says of what type something is: the next may be it.
+    for i in (0..all.len()).filter(|_| python) {
+        let Some(here) = all[i].change.as_ref().map(|change| change.at.clone()) else { continue };
+        let same = all[i + 1..].iter().filter_map(|c| c.change.as_ref()).filter(|change| change.at == here);
+        let others: Vec<String> = same.flat_map(|c| [&c.code].into_iter().chain(&c.others)).cloned().collect();
+        all[i].change.iter_mut().for_each(|change| change.others.extend(others.iter().cloned()));
+    }
+    Some(all)
 }
 
 /// What reads a tensor's elements with the type that they have, where that is known.
@@ -169,11 +178,34 @@ fn with_types(found: Found, before: &str, rustc: &Rustc) -> Found {
     }
 }
 
-/// What is told of a function that is not there, and that torch's or its functional module has: `from torch import randn`.
+/// The function of ours whose call a place is in that is not what it takes, or whose name is pointed at.
+fn called_so(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours) -> Option<Range<usize>> {
+    let words = Words::of(line);
+    let named = error.message.starts_with("cannot find value");
+    let about = |i: usize, given: Range<usize>| {
+        let all = words.between_commas(given.start, given.end);
+        let argument =
+            || all.iter().filter_map(|one| Some((words.part(one.start, one.end)?.1, words.word(one.start + 1))));
+        match &*error.code {
+            "E0061" => words.tokens[i].range == *at,
+            "E0308" | "E0277" => argument().any(|(place, _)| place == *at),
+            _ => named && argument().any(|(place, sign)| place.start == at.start && sign == "="),
+        }
+    };
+    let calls = (0..words.len()).filter(|i| ours.is_function(words.word(*i)));
+    let found = calls.filter(|i| words.arguments(*i).is_some_and(|given| about(*i, given))).last()?;
+    Some(words.tokens[found].range.clone())
+}
+
+/// What is told of a function that is not there, or takes something else, and that torch's or its functional module has:
+/// `from torch import randn`.
 fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours) -> Vec<Found> {
+    let missing = error.message.starts_with("cannot find function").then(|| at.clone());
+    let is_there = missing.is_none();
+    let Some(at) = &missing.or_else(|| called_so(error, line, at, ours)) else { return vec![] };
     let (before, from) = line.split_at(at.start);
     let of = |module: &str| SIGNATURES.get(&*format!("{module}.{}", &line[at.clone()]));
-    let bare = error.message.starts_with("cannot find function") && !before.trim_end().ends_with([':', '.']);
+    let bare = !before.trim_end().ends_with([':', '.']);
     let modules = [("torch", "torch."), ("nn.functional", "F.")].into_iter().filter(|_| bare);
     let Some((module, known)) = modules.filter_map(|(name, module)| Some((module, of(name)?))).next() else {
         return vec![];
@@ -193,44 +225,34 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
     let back = |i: usize| if i > at.start { i.saturating_sub(module.len()).max(at.start) } else { i };
     let back = |r: Range<usize>| back(r.start)..back(r.end);
     let named = at.start..at.start + module.len() - 1;
-    let all = all_instead(&format!("{before}{module}{from}"), &named, About::Names, ours).into_iter();
+    let new = format!("{before}{module}{from}");
+    // Of what is there it is no answer that it is there.
+    let says = |f: &Found| !is_there || f.code != new[f.at.clone()] && f.code != line[back(f.at.clone())];
+    let all = all_instead(&new, &named, About::Names, ours).into_iter().filter(says);
     let about = |f: &Found| f.subject.clone().map(|(of, is)| (back(of), is)).or_else(|| subject.clone());
     all.map(|f| Found { at: back(f.at.clone()), subject: about(&f), ..f }).collect()
 }
 
-/// A layer or a loss that is called like a function, as its type's `forward`.
-fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
-    let found = error.message.strip_prefix("expected function, found `")?.split('`').next()?;
-    let ty = own_name(found.trim_start_matches('&'))?;
-    let arguments = user.arguments(user.tokens.iter().position(|t| t.range.end == at.end)?)?;
-    let (object, place) = (&user.text[at.clone()], at.start..user.tokens[arguments.end].range.end);
-    if ours.is_function(object) {
-        // A variable has its name.
-        let code = format!("xlazy::prelude::{}", &user.text[place.clone()]);
-        let said = format!("`{object}` is a variable here, which hides the function of that name: `{code}` calls that");
-        return Some(Found { said, code, at: place, subject: None });
-    }
-    let code = rusty(ours.forward(ty, object, &given(user, arguments, ours))?);
-    is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
-}
-
-/// A layer in a field that is called like a method, `self.conv1(x)`; one that takes a state, too, begins without.
-fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Vec<Found>> {
-    let is_field = |l: &String| l.starts_with("field, not a method");
-    error.spans.iter().find(|s| s.primary && s.label.as_ref().is_some_and(is_field))?;
-    let name = user.tokens.iter().position(|t| t.range == *at)?;
-    let arguments = user.arguments(name)?;
-    let close = arguments.end;
-    let start = user.tokens[user.operand_before(name.checked_sub(1)?)?].range.start;
-    let borrowed = |text: String| match text.starts_with('&') {
-        true => text,
-        false => format!("&{}", receiver(&text)),
+/// What is told of a name of ours whose letters are small or capital otherwise: `nn::linear(2, 3)`, `optim::Adamw`.
+fn otherwise_spelled(line: &str, at: &Range<usize>, ours: &Ours) -> Vec<Found> {
+    let words = Words::of(line);
+    let path = || {
+        let name = words.tokens.iter().position(|t| t.range.end == at.end)?;
+        let module = name.checked_sub(3).filter(|i| words.word(i + 1) == ":" && words.word(i + 2) == ":")?;
+        let place = words.tokens[module].range.start..at.end;
+        let path = ours.path_like(&line[place.clone()]).filter(|path| **path != line[place.clone()])?;
+        Some((place, path))
     };
-    let arguments: Vec<String> = given(user, arguments, ours).plain.into_iter().map(borrowed).collect();
-    let place = start..user.tokens[close].range.end;
-    let found = |state: &str| {
-        let code = rusty(format!("{}.forward({}{state})", &user.text[start..at.end], arguments.join(", ")));
-        is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place.clone(), subject: None })
-    };
-    Some(["", ", None"].into_iter().filter_map(found).collect())
+    let Some((place, path)) = path() else { return vec![] };
+    // As if it were spelled so; what is there behind it has moved.
+    let new = format!("{}{path}{}", &line[..place.start], &line[place.end..]);
+    let back = |i: usize| if i > place.start { (i + place.len()).saturating_sub(path.len()) } else { i };
+    let back = |r: Range<usize>| back(r.start)..back(r.end);
+    let end = place.start + path.len();
+    let name = end - path.rsplit("::").next().map_or(0, str::len)..end;
+    let called = all_instead(&new, &name, About::Names, ours).into_iter();
+    let called =
+        called.map(|f| Found { at: back(f.at.clone()), subject: f.subject.map(|(of, is)| (back(of), is)), ..f });
+    let alone = Found { said: format!("{ANSWER}`{path}`"), code: path.to_owned(), at: place.clone(), subject: None };
+    called.filter(|f| f.at.start == place.start).chain([alone]).collect()
 }

@@ -57,6 +57,11 @@ fn assigned_first(text: &CellText, at: &Range<usize>) -> Option<String> {
     })?;
     let fits = !["Some(", "Ok(", "Err("].iter().any(|of| text[pattern.clone()].contains(of));
     let line = text[all].lines().next()?;
+    // Python's dictionaries and lists grow.
+    let grows = [(" = {}", "std::collections::HashMap::new()"), (" = []", "vec![]")];
+    if let Some((name, new)) = grows.iter().find_map(|(empty, new)| Some((line.strip_suffix(empty)?, new))) {
+        return Some(format!("let mut {name} = {new}"));
+    }
     Some(if fits { format!("let {line}") } else { format!("let {line} else {{ todo!() }}") })
 }
 

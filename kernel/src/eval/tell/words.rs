@@ -297,6 +297,7 @@ pub(super) const IDLE: &[&str] = &[
     "weights_only",
     "cmap",
     "interpolation",
+    "need_weights",
 ];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -368,6 +369,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             let opens = pattern.word(p) == "[" && listed(p + 1);
             let closes = pattern.word(p) == "]" && p > 2 && listed(p - 3);
             u += usize::from(opens && user.word(u) == "&");
+            u += if opens && user.word(u) == "vec" && user.word(u + 1) == "!" { 2 } else { 0 };
             if opens && user.word(u) == "(" || closes && user.word(u) == ")" {
                 (p, u) = (p + 1, u + 1);
                 continue;
