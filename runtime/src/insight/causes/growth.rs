@@ -1,7 +1,9 @@
 //! A value grows from step to step: what a step joins to it (`cat`, `stack`) is joined to again by the next.
 use super::claim::Claim;
 use super::keep::{ours, write_at};
+use super::shape::{buckets, sorted};
 use crate::insight::evidence::{Evidence, Ops, What, words};
+use crate::insight::mode::Derived;
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::{Attr, Input, Kind, Step};
@@ -103,7 +105,14 @@ fn list(e: &Evidence) -> Option<Claim> {
         }
         _ => false,
     };
-    let covers = super::claim::with_results(e, e.numbered(takes));
+    let mut covers = e.numbered(takes);
+    // What is as long as the list goes with it.
+    let (now, was) = (a.inputs.len(), b.inputs.len());
+    let as_long = |new: &LeafRecord, old: &LeafRecord| {
+        changed(&new.ty, &old.ty).is_some_and(|d| new.ty.shape[d] == now && old.ty.shape.get(d) == Some(&was))
+    };
+    covers.extend(e.inputs().filter(|(_, new, old)| as_long(new, old)).map(|(r, ..)| r));
+    let covers = super::claim::with_results(e, covers);
     if e.weight(&covers) == 0 {
         return None;
     }
@@ -115,16 +124,42 @@ fn list(e: &Evidence) -> Option<Claim> {
         now_at: Some(a.at),
     }];
     differences.extend(e.ops().filter(|(r, _)| covers.contains(r)).flat_map(|(_, ops)| words::ops(e, ops)));
-    let fix = format!(
-        "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and {}, or {}join the values on \
-         the host",
+    let all = format!(
+        "the list that is joined at {} has {}, had {}",
         location(a.at),
         count(a.inputs.len(), "tensor"),
-        b.inputs.len(),
-        write_at(e.new),
-        ours(e.new, "read each after `sync()` and ", "")
+        b.inputs.len()
     );
+    let otherwise = || {
+        let write = write_at(e.new);
+        let read = ours(e.new, "read each after `sync()` and ", "");
+        format!("{all}: allocate one tensor at its largest size and {write}, or {read}join the values on the host")
+    };
+    let fix = in_one_call(e, a, b).map_or_else(otherwise, |call| format!("{all}, and {call}"));
     Some(Claim::new(covers, Class::Structure, a.at, differences, fix))
+}
+
+/// What to do where gradients go through each tensor of a list: neither can those be written to a place nor joined on the host.
+fn in_one_call(e: &Evidence, a: &Step, b: &Step) -> Option<String> {
+    let trains = (0..e.new.steps.len() as u32).any(|i| e.new.derived(i) == Some(Derived::Gradient));
+    let computed = a.inputs.iter().any(|input| matches!(input, Input::Step(_)));
+    if !(e.new.session && trains && computed) {
+        return None;
+    }
+    let joined = |s: &&Step| s.op.kind == Kind::Concat && same_place(s.at, a.at);
+    let earlier = e.known.iter().flat_map(|r| r.steps.iter().filter(joined)).map(|s| s.inputs.len());
+    let sizes = sorted(earlier.chain([a.inputs.len(), b.inputs.len()]).collect());
+    let sizes: Vec<String> = buckets(&sizes).iter().map(usize::to_string).collect();
+    // What goes into each of them.
+    let given = e.ops().flat_map(|(_, ops)| &ops.gains).map(|l| &e.new.leaves[*l as usize]).find(|l| !l.scalar);
+    let given = given.map_or("it is made of".to_owned(), |l| format!("goes in at {}", location(l.at)));
+    let reads = e.known.iter().any(|r| r.is_read() && r.site.file() == e.new.site.file());
+    let decided = if reads { "; what is read on the way, to decide by it, comes of `no_grad(|| …)`" } else { "" };
+    Some(format!(
+        "gradients go through each of them, so that each length is a program: collect what {given} on the host, make one tensor of \
+         all with `.dynamic(0).buckets([{}])`, and compute the list in one call{decided}",
+        sizes.join(", ")
+    ))
 }
 
 fn fix(new: &Record, op: &str, at: Place, d: usize, sizes: &[usize], first: Option<&Step>) -> String {

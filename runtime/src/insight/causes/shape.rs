@@ -85,14 +85,14 @@ pub(super) fn list(all: &[usize]) -> String {
     all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn sorted(mut sizes: Vec<usize>) -> Vec<usize> {
+pub(super) fn sorted(mut sizes: Vec<usize>) -> Vec<usize> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
 /// Sizes to pad to, fewer than there are: the powers of two around them, or the largest alone.
-fn buckets(sizes: &[usize]) -> Vec<usize> {
+pub(super) fn buckets(sizes: &[usize]) -> Vec<usize> {
     let all = sorted(sizes.iter().map(|s| s.next_power_of_two()).collect());
     match sizes.len() > 2 && all.len() < sizes.len() {
         true => all,
