@@ -101,8 +101,8 @@ impl Paths {
     /// A path in `written` that no cell can write for a type.
     pub fn unwritable(&mut self, written: &str) -> Option<(String, Found)> {
         self.known(written);
-        let found = paths_in(written).into_iter().filter_map(|p| Some((p.clone(), self.known.get(&p)?.clone())));
-        found.filter(|(_, found)| !matches!(found, Found::Public(_))).next()
+        let mut found = paths_in(written).into_iter().filter_map(|p| Some((p.clone(), self.known.get(&p)?.clone())));
+        found.find(|(_, found)| !matches!(found, Found::Public(_)))
     }
 
     /// As [`Paths::known`], after rustc was asked about what is not known.
@@ -149,7 +149,7 @@ fn ask(crates: &Crates, paths: BTreeSet<String>, at_work: &AtWork) -> Answers {
         let unresolved = about.iter().any(|e| matches!(&*e.code, "E0603" | "E0433" | "E0425" | "E0412" | "E0658"));
         let function = |e: &&Diagnostic| e.code == "E0573" || e.code == "E0603" && e.message.starts_with("function `");
         let found = match about.iter().find_map(|e| suggested(e)) {
-            _ if about.iter().any(|e| function(e)) => Found::Function,
+            _ if about.iter().any(function) => Found::Function,
             // Of a private module rustc does not say what is in it.
             Some((_, true)) => Found::Function,
             Some((public, false)) if unresolved => Found::Public(public),

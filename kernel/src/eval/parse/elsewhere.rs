@@ -78,7 +78,7 @@ pub(super) fn seen<'m>(
     let is = |i: usize, c: char| tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(c));
     let ends = |i: &usize| match tokens[*i].kind {
         Kind::Open(_) | Kind::Punct(';') => true,
-        Kind::Punct(':') => !is(i + 1, ':') && !(*i > 0 && is(i - 1, ':')),
+        Kind::Punct(':') => !(is(i + 1, ':') || *i > 0 && is(i - 1, ':')),
         _ => false,
     };
     let end = (0..tokens.len()).find(ends).map_or(inside.len(), |i| tokens[i].range.start);

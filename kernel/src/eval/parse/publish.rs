@@ -47,9 +47,10 @@ pub fn somewhere(text: &str) -> Vec<Range<usize>> {
         }
         at += 1;
     }
-    match walk.tokens.first() {
-        Some(first) if walk.declared.is_empty() && walk.word(0) != "pub" => vec![first.range.start..first.range.start],
-        _ => walk.declared.into_iter().filter_map(|d| d.publish).collect(),
+    let begins = walk.tokens.first().map(|t| t.range.start..t.range.start);
+    match walk.declared.is_empty() && walk.word(0) != "pub" {
+        true => begins.into_iter().collect(),
+        false => walk.declared.into_iter().filter_map(|d| d.publish).collect(),
     }
 }
 

@@ -27,6 +27,16 @@ pub fn append(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
     }
 }
 
+/// Whether this is called already on what the expression at this place gives.
+pub fn is_followed_by(at: &impl Somewhere, text: &str) -> bool {
+    let behind = |(file, extent): (Arc<str>, Extent)| {
+        let (cell, at) = in_cell(&file, extent.range.end)?;
+        let behind: String = line(cell, at.0)?.chars().skip(at.1 as usize - 1).collect();
+        Some(behind.starts_with(text))
+    };
+    extent(at).and_then(behind).unwrap_or_default()
+}
+
 /// Another expression in the place of the one here.
 pub fn replace(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
     let (file, extent) = extent(at)?;
@@ -294,6 +304,8 @@ mod tests {
         assert_eq!(after(9001, append(&at("edit-1", 2, 9), ".c()")), "let ä = a.b(1);\nlet y = (a + b).c();\n");
         assert_eq!(after(9001, replace(&at("edit-1", 1, 11), "c")), "let ä = c;\nlet y = a + b;\n");
         assert!(append(&at("edit-1", 3, 1), ".c()").is_none());
+        let followed = |by: &str| is_followed_by(&at("edit-1", 1, 11), by);
+        assert!(followed(";") && !followed(".c()"));
         let edits = append(&at("edit-1", 2, 9), ".c()").unwrap();
         let change = |line, was: &[&str], now: &[&str]| {
             let [was, now] = [was, now].map(|all| all.iter().map(|l| (*l).to_owned()).collect());

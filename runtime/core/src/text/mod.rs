@@ -7,7 +7,7 @@ mod source;
 pub use called::{called_from, told, with_caller};
 pub use edit::{
     Change, Edit, append, changes, edited, insert_before, insert_behind, insert_in_each_round, insert_in_each_round_of,
-    is_shared, move_behind, replace,
+    is_followed_by, is_shared, move_behind, replace,
 };
 pub use facts::{
     Branch, Call, Condition, Facts, FlowFact, Function, FunctionFact, Goes, Guard, GuardFact, Loop, LoopFact, LoopKind,

@@ -7,7 +7,7 @@ use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Place};
 use std::sync::Arc;
 use xlazy_core::ir::{Input, Origin, Step};
-use xlazy_core::text::{Edit, append, called, location};
+use xlazy_core::text::{Edit, append, called, is_followed_by, location};
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
 
@@ -296,7 +296,11 @@ fn in_buckets(e: &Evidence, inputs: &[InputDim], buckets: &[usize]) -> Option<Ve
         // The same input of earlier rounds may be another line's.
         let earlier = same.iter().flat_map(|r| &r.leaves).filter(|o| same_name(o, leaf)).chain(e.partner(l as u32));
         for made in std::iter::once(leaf).chain(earlier) {
-            if made.computed || made.parameter {
+            // A loader's place is what is gone through, and no tensor.
+            if made.computed || made.parameter || made.batch.is_some() {
+                return None;
+            }
+            if is_followed_by(made.at, &format!(".dynamic({d})")) {
                 return None;
             }
             if !places.iter().any(|at| same_place(at, made.at)) {
