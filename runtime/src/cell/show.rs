@@ -297,7 +297,13 @@ fn show_text(text: Arguments, to: To) {
 
 #[inline(never)]
 fn show_name(type_name: &str, to: To) {
-    to.send(Bundle::text(format!("<{}>", named(type_name))));
+    let name = named(type_name);
+    // Who writes it meant a variable.
+    let function = name.starts_with(char::is_lowercase) && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    to.send(Bundle::text(match function && type_name.starts_with("xlazy") {
+        true => format!("no variable `{name}` is declared; without one, it is a function of xlazy's prelude"),
+        false => format!("<{name}>"),
+    }));
 }
 
 /// Those of `async` have no name of their own, and look like closures.

@@ -54,8 +54,8 @@ impl Compiler {
             false => [Makes::Statement, Makes::Public, Makes::Beside],
         };
         let first = known.unwrap_or(usual[0]);
-        // What is known, and looks like it, is no question any more.
-        let settled = known.is_some_and(|makes| (makes == Makes::Statement) != like_items);
+        // What was a statement, and looks like one, is no question any more.
+        let settled = known == Some(Makes::Statement) && !like_items;
         let others = usual.into_iter().filter(|makes| *makes != first && !settled);
         [first].into_iter().chain(others).collect()
     }

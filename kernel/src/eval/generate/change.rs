@@ -3,7 +3,7 @@ use super::definitions::{Definitions, Group, extend, retain};
 use super::reach::Index;
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::expand::Macro;
-use crate::eval::parse::items::{Call, Header, Item};
+use crate::eval::parse::items::{Call, Header, Item, Made};
 use crate::eval::parse::parsed::{Parsed, Use};
 use crate::eval::parse::split;
 use crate::eval::text::scan;
@@ -283,7 +283,12 @@ fn replaces(new: &Item, old: &Item) -> bool {
             new.text == old.text && (new.of_trait.is_some() || !new.members.is_disjoint(&old.members))
         }
         (None, None) => {
-            let same_call = || new.made.as_ref().zip(old.made.as_ref()).is_some_and(|(new, old)| new.by == old.by);
+            let same = |(new, old): (&Made, &Made)| {
+                let others = !new.methods.is_empty() && new.methods.is_disjoint(&old.methods);
+                new.by == old.by && !others
+            };
+            let nameless = new.names.is_empty() && old.names.is_empty();
+            let same_call = || nameless && new.made.as_ref().zip(old.made.as_ref()).is_some_and(same);
             new.space.meets(old.space) && (new.names.iter().any(|n| old.names.contains(n)) || same_call())
         }
         _ => false,

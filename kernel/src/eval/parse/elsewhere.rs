@@ -27,7 +27,8 @@ pub struct Seen {
     pub name: String,
     /// As it is called, without blanks.
     pub path: String,
-    /// That, and its words in front of a bracket or a colon: a call of the same takes its place.
+    /// That, and its words in front of a brace or a colon: a call of the same takes its place, where that says
+    /// nothing of names.
     pub told: String,
     /// Where it is, or the call of the notebook's macro that makes it.
     pub at: Range<usize>,
@@ -77,7 +78,7 @@ pub(super) fn seen<'m>(
     let mentions = scan::mentions(inside);
     let is = |i: usize, c: char| tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(c));
     let ends = |i: &usize| match tokens[*i].kind {
-        Kind::Open(_) | Kind::Punct(';') => true,
+        Kind::Open('{') | Kind::Punct(';') => true,
         Kind::Punct(':') => !(is(i + 1, ':') || *i > 0 && is(i - 1, ':')),
         _ => false,
     };

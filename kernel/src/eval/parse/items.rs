@@ -52,6 +52,8 @@ pub struct Item {
 pub struct Made {
     /// Which call it is, whatever else is in it: see `Seen::told`.
     pub by: String,
+    /// Those that its words name.
+    pub methods: BTreeSet<String>,
     /// What it stands beside, among other words.
     pub beside: BTreeSet<String>,
 }
@@ -327,7 +329,8 @@ pub(super) fn items_of_a_macro(
     let mut facts = Facts::of_call(&cell.text[range.clone()]);
     facts.makes_more = !seen.items;
     let beside = if makes == Makes::Beside { seen.mentions.clone() } else { BTreeSet::new() };
-    let made = Some(Made { by: seen.told.clone(), beside });
+    let methods = publish::members(&cell.text[inside]);
+    let made = Some(Made { by: seen.told.clone(), methods, beside });
     Some(Item {
         names,
         space: Space::BOTH,
