@@ -36,6 +36,10 @@ impl Change {
             others.push(of.replacen(".iter()", ".chars()", 1) + ".collect::<String>()");
         }
         others.extend(division::others(&code));
+        // What a block ends in is its value.
+        if code.contains(".set(") && !code.ends_with(';') {
+            others.push(format!("{code};"));
+        }
         Change { text: text.clone(), at, code, others }
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts) -> Option<(String, Change)
             repeated(&words, &at, left, right).or_else(|| of_numbers(&words, &at, left, right))
         }
         ("E0368", ["+=", of, ..]) if of.starts_with("Vec<") => extended(&words, &at),
+        ("E0308", _) => number_as_tensor(error, &words, &at),
         ("E0277", ["xlazy::Shape", tuple, ..]) if error.message.starts_with("can't compare ") => {
             sizes(&words, &at, tuple)
         }
@@ -56,6 +57,20 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts) -> Option<(String, Change)
 fn is_list(ty: &str) -> bool {
     let ty = ty.trim_start_matches('&').trim_start_matches("std::vec::");
     ty.starts_with("Vec<") || ty.starts_with('[')
+}
+
+/// A number or a `bool` that was lent where a tensor is wanted, as a position is to `index_copy`.
+fn number_as_tensor(error: &Diagnostic, words: &Words, at: &Range<usize>) -> Option<Written> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?;
+    let found = label.strip_prefix("expected `&Tensor`, found `")?.strip_suffix('`')?.trim_start_matches('&');
+    let value = words.text.get(at.clone())?.trim_start_matches('&');
+    let given = match found {
+        "i32" | "i64" | "f32" | "f64" | "bool" | "{integer}" | "{float}" => value.to_owned(),
+        _ if is_number(found) && !is_float(found) => format!("{} as i64", receiver(value)),
+        _ => return None,
+    };
+    let note = ": a tensor of one element";
+    Some(Written { begin: ANSWER, at: at.clone(), code: format!("&tensor([{given}])"), others: vec![], note })
 }
 
 fn method(error: &Diagnostic, words: &Words, at: &Range<usize>) -> Option<Written> {

@@ -1,8 +1,11 @@
 //! Layers and losses that are called like functions, as torch has it.
+use super::change::Change;
 use super::instead::{ANSWER, Found, given};
 use super::literals::{is_rust, rusty};
 use super::signatures::{Function, Given, Ours, same};
+use super::texts::Texts;
 use super::words::{Words, own_name, receiver};
+use crate::eval::text::scan;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::ops::Range;
 
@@ -41,6 +44,29 @@ pub(super) fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &
         is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place.clone(), subject: None })
     };
     Some(["", ", None"].into_iter().filter_map(found).collect())
+}
+
+/// A struct of the notebook's that is called: as its `forward`, which it may well have, lent what it is given.
+pub(super) fn own(error: &Diagnostic, texts: &Texts, is_type: &dyn Fn(&str) -> bool) -> Option<(String, Change)> {
+    let found = error.message.strip_prefix("expected function, found `")?.split('`').next()?.trim_start_matches('&');
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let words = Words::of(&text.text);
+    let arguments = words.arguments(words.tokens.iter().position(|t| t.range.end == at.end)?)?;
+    let place = at.start..words.tokens[arguments.end].range.end;
+    let here = || scan::follows(&text.text, &["struct"], found);
+    let given = words.listed(arguments).filter(|_| is_type(found) || here())?;
+    let lent = |one: &String| match one.starts_with(|c: char| c.is_alphabetic()) && one != "None" {
+        true => format!("&{one}"),
+        false => one.clone(),
+    };
+    let call = |all: Vec<String>| format!("{}.forward({})", receiver(&text.text[at.clone()]), all.join(", "));
+    let code = call(given.iter().map(lent).collect());
+    // What is no tensor is handed over, and so may the last one be.
+    let but_last = |(n, one): (usize, &String)| if n + 1 < given.len() { lent(one) } else { one.clone() };
+    let others = [call(given.iter().enumerate().map(but_last).collect()), call(given.clone())];
+    let change = Change::new(text, place, code.clone());
+    let change = Change { others: others.into_iter().filter(|other| *other != code).collect(), ..change };
+    is_rust(&code).then(|| (format!("{ANSWER}`{code}`"), change))
 }
 
 /// `of(…)`, where torch calls what is of a type that has a `forward` of its own, or one that takes more.

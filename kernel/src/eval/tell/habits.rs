@@ -2,6 +2,7 @@
 use super::change::Change;
 use super::containers;
 use super::dataset;
+use super::forward;
 use super::instead::{ANSWER, IN_RUST};
 use super::numbers::{as_float, is_number, quotient};
 use super::parameters;
@@ -27,6 +28,9 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
     if let Some((said, change)) = containers::told(error, texts).or_else(|| parameters::assigned(error, texts)) {
         return Some((said, Some(change)));
     }
+    if let Some((said, change)) = forward::own(error, texts, known.is_type) {
+        return Some((said, Some(change)));
+    }
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let words = Words::of(&text.text);
     let quoted: Vec<&str> = error.message.split('`').skip(1).step_by(2).collect();
@@ -38,6 +42,12 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
         ("E0277", _) if let Some((at, code)) = as_float(message, &words, &at) => {
             let note = if code.contains(" / ") { QUOTIENT } else { ": numbers of two types do not mix" };
             written(IN_RUST, at, code, note)
+        }
+        // A place counted from the end.
+        ("E0600", ["-", "usize" | "u64" | "u32" | "u16" | "u8"])
+            if let Some(of) = text.text.get(at.clone()).and_then(|minus| minus.strip_prefix('-')) =>
+        {
+            written(IN_RUST, at, format!("-({} as i64)", of.trim()), ": what counts is never less than nothing")
         }
         ("E0425" | "E0412" | "E0433" | "E0422" | "E0405" | "E0404", [name, ..]) => {
             let path = in_a_module(name, &known.rustc.ours).filter(|_| text.text.get(at.clone()) == Some(name))?;

@@ -136,11 +136,6 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             return Some(Retold { with_labels: false, ..with_words(error, help) });
         }
         ("E0277", _) if let Some(help) = numbers::of_a_list(error, texts) => help,
-        ("E0600", ["-", "usize"]) => {
-            let negated = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s));
-            let name = negated.and_then(|(text, at)| text.text.get(at)?.strip_prefix('-'))?;
-            format!("a `usize` has no sign: write `-({} as i64)`", name.trim())
-        }
         ("E0599", ["len", ty, ..]) if ty.trim_start_matches('&').ends_with("xlazy::Tensor") => {
             "in xlazy: `.size(0)`, as of torch's `len(x)`; `.numel()` counts all elements".to_owned()
         }

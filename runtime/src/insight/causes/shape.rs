@@ -181,11 +181,12 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         Ok(inputs) => inputs,
         Err(why) => {
             let drop = if d == 0 && !others { Smaller::of(e, input).drop(false, Smaller::is_passed(new)) } else { "" };
+            let (was, now) = (&was.shape, &now.shape);
+            let most = |d: usize| seen.sizes(d).into_iter().chain([was[d], now[d]]).max().unwrap_or(0);
+            let most: Vec<usize> = (0..now.len()).map(most).collect();
+            let so_far = if seen.types.len() > 1 && sizes.len() > 2 { ", the largest so far," } else { "" };
             return format!(
-                "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
-                was.shape,
-                now.shape,
-                largest(was, now)
+                "{was} became {now}: {drop}pad the data on the host to {most:?}{so_far} in every step and mask what is too much{why}"
             )
             .into();
         }
