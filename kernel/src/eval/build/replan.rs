@@ -152,6 +152,9 @@ pub(super) fn without_what_is_left_out(errors: &[Diagnostic], source: &Source, p
         _ => None,
     });
     let left_out: Vec<&String> = kept.filter(|name| parsed.bindings.iter().any(|b| b.name == **name)).collect();
+    if left_out.is_empty() {
+        return None;
+    }
     let mut there = parsed.clone();
     for name in &left_out {
         there.bindings.retain(|b| b.name != **name);
@@ -169,7 +172,7 @@ pub(super) fn without_what_is_left_out(errors: &[Diagnostic], source: &Source, p
             .filter(|m| variables[m.variable].name == **name)
             .for_each(|m| m.variable = earlier);
     }
-    (!left_out.is_empty()).then_some(there)
+    Some(there)
 }
 
 /// A variable of which nothing in the cell says of what type it is, and which the cell does not mention again: a later cell

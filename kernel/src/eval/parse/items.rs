@@ -52,7 +52,7 @@ pub struct Item {
 pub struct Made {
     /// Which call it is, whatever else is in it: see `Seen::told`.
     pub by: String,
-    /// Those that its words name.
+    /// The methods that its words name.
     pub methods: BTreeSet<String>,
     /// What it stands beside, among other words.
     pub beside: BTreeSet<String>,

@@ -33,11 +33,7 @@ pub(super) fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &
     let arguments = user.arguments(name)?;
     let close = arguments.end;
     let start = user.tokens[user.operand_before(name.checked_sub(1)?)?].range.start;
-    let borrowed = |text: String| match text.starts_with('&') {
-        true => text,
-        false => format!("&{}", receiver(&text)),
-    };
-    let arguments: Vec<String> = given(user, arguments, ours).plain.into_iter().map(borrowed).collect();
+    let arguments: Vec<String> = given(user, arguments, ours).plain.iter().map(|text| lent(text)).collect();
     let place = start..user.tokens[close].range.end;
     let found = |state: &str| {
         let code = rusty(format!("{}.forward({}{state})", &user.text[start..at.end], arguments.join(", ")));
@@ -55,10 +51,8 @@ pub(super) fn own(error: &Diagnostic, texts: &Texts, is_type: &dyn Fn(&str) -> b
     let place = at.start..words.tokens[arguments.end].range.end;
     let here = || scan::follows(&text.text, &["struct"], found);
     let given = words.listed(arguments).filter(|_| is_type(found) || here())?;
-    let lent = |one: &String| match one.starts_with(|c: char| c.is_alphabetic()) && one != "None" {
-        true => format!("&{one}"),
-        false => one.clone(),
-    };
+    let names = |one: &str| one.starts_with(|c: char| c.is_alphabetic()) && one != "None";
+    let lent = |one: &String| if names(one) { lent(one) } else { one.clone() };
     let call = |all: Vec<String>| format!("{}.forward({})", receiver(&text.text[at.clone()]), all.join(", "));
     let code = call(given.iter().map(lent).collect());
     // What is no tensor is handed over, and so may the last one be.
@@ -67,6 +61,10 @@ pub(super) fn own(error: &Diagnostic, texts: &Texts, is_type: &dyn Fn(&str) -> b
     let change = Change::new(text, place, code.clone());
     let change = Change { others: others.into_iter().filter(|other| *other != code).collect(), ..change };
     is_rust(&code).then(|| (format!("{ANSWER}`{code}`"), change))
+}
+
+fn lent(text: &str) -> String {
+    if text.starts_with('&') { text.to_owned() } else { format!("&{}", receiver(text)) }
 }
 
 /// `of(…)`, where torch calls what is of a type that has a `forward` of its own, or one that takes more.

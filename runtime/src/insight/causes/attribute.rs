@@ -1,7 +1,7 @@
 //! A part of an op that is fixed when the program is compiled changed: a position, a size, a constant, an axis, a dtype.
 use super::claim::Claim;
 use super::keep::{mask, once, ours, stay};
-use super::shape::{Seen, largest, past};
+use super::shape::{Seen, past};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
@@ -212,7 +212,7 @@ fn fix(class: Class, attr: &AttrDef, step: &Step, old: &Step, k: usize, past: &[
         }
         Class::Index | Class::Shape if step.op.kind != Kind::View && step.ty.shape != old.ty.shape => {
             let all = past.iter().map(|s| &s.ty).filter(|t| t.shape.len() == step.ty.shape.len());
-            let largest = all.fold(largest(&step.ty, &old.ty), |most, t| {
+            let largest = [&old.ty].into_iter().chain(all).fold(step.ty.shape.to_vec(), |most, t| {
                 most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()
             });
             let differ = (0..step.attrs.len()).filter(|&k| step.attrs[k] != old.attrs[k]);

@@ -1,7 +1,7 @@
 //! A value grows from step to step: what a step joins to it (`cat`, `stack`) is joined to again by the next.
 use super::claim::Claim;
 use super::keep::{ours, write_at};
-use super::shape::{buckets, sorted};
+use super::shape::{self, buckets, sorted};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::mode::Derived;
 use crate::insight::record::{LeafRecord, Record, same_place};
@@ -29,7 +29,7 @@ fn grown(e: &Evidence) -> Option<Claim> {
     let all: Vec<(usize, &LeafRecord, &LeafRecord)> = e.inputs().filter(one).collect();
     let &(_, new, old) = all.first()?;
     let d = changed(&new.ty, &old.ty)?;
-    let mut sizes: Vec<usize> = e
+    let sizes: Vec<usize> = e
         .known
         .iter()
         .filter(|r| same_place(r.site, e.new.site))
@@ -38,8 +38,7 @@ fn grown(e: &Evidence) -> Option<Claim> {
         .filter_map(|l| l.ty.shape.get(d).copied())
         .chain([new.ty.shape[d], old.ty.shape[d]])
         .collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = sorted(sizes);
     let differences: Vec<Difference> = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
     let mut covers: Vec<usize> = all.iter().map(|a| a.0).collect();
     covers.extend(e.numbered(|what| matches!(what, What::Donation(_))));
@@ -149,7 +148,7 @@ fn in_one_call(e: &Evidence, a: &Step, b: &Step) -> Option<String> {
     let joined = |s: &&Step| s.op.kind == Kind::Concat && same_place(s.at, a.at);
     let earlier = e.known.iter().flat_map(|r| r.steps.iter().filter(joined)).map(|s| s.inputs.len());
     let sizes = sorted(earlier.chain([a.inputs.len(), b.inputs.len()]).collect());
-    let sizes: Vec<String> = buckets(&sizes).iter().map(usize::to_string).collect();
+    let pad = shape::list(&buckets(&sizes));
     // What goes into each of them.
     let given = e.ops().flat_map(|(_, ops)| &ops.gains).map(|l| &e.new.leaves[*l as usize]).find(|l| !l.scalar);
     let given = given.map_or("it is made of".to_owned(), |l| format!("goes in at {}", location(l.at)));
@@ -157,13 +156,12 @@ fn in_one_call(e: &Evidence, a: &Step, b: &Step) -> Option<String> {
     let decided = if reads { "; what is read on the way, to decide by it, comes of `no_grad(|| …)`" } else { "" };
     Some(format!(
         "gradients go through each of them, so that each length is a program: collect what {given} on the host, make one tensor of \
-         all with `.dynamic(0).buckets([{}])`, and compute the list in one call{decided}",
-        sizes.join(", ")
+         all with `.dynamic(0).buckets([{pad}])`, and compute the list in one call{decided}"
     ))
 }
 
 fn fix(new: &Record, op: &str, at: Place, d: usize, sizes: &[usize], first: Option<&Step>) -> String {
-    let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let sizes = shape::list(sizes);
     let so_far = match first {
         Some(_) => format!("it will be longer at every step, and each length is a program (dimension {d}: {sizes}, …)"),
         None => format!("dimension {d} has been {sizes}"),

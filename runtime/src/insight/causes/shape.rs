@@ -65,6 +65,15 @@ impl Seen {
     fn sizes(&self, d: usize) -> Vec<usize> {
         self.types.iter().filter_map(|t| t.shape.get(d).copied()).collect()
     }
+
+    /// What holds all that there was, and both of these.
+    fn largest(&self, was: &Type, now: &Type) -> Vec<usize> {
+        let mut most = now.shape.to_vec();
+        for ty in self.types.iter().chain([was]) {
+            most.iter_mut().zip(ty.shape.iter()).for_each(|(most, size)| *most = (*most).max(*size));
+        }
+        most
+    }
 }
 
 /// What this op was in the earlier programs of this sync, oldest first: of the same line, and as often run there before it.
@@ -100,17 +109,12 @@ pub(super) fn buckets(sizes: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The sizes that hold both.
-pub(super) fn largest(a: &Type, b: &Type) -> Vec<usize> {
-    a.shape.iter().zip(b.shape.iter()).map(|(a, b)| *a.max(b)).collect()
-}
-
 /// A tensor that the program itself makes, by this step, has another size.
 pub(super) fn made_here(e: &Evidence, step: u32, seen: &Seen, was: &Type, now: &Type) -> String {
     let of = e.new;
     let all =
         |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
-    let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
+    let largest = seen.largest(was, now);
     let mut shapes: Vec<String> = Vec::new();
     for ty in seen.types.iter().chain([was, now]) {
         if !shapes.contains(&ty.shape.to_string()) {
@@ -181,9 +185,8 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         Ok(inputs) => inputs,
         Err(why) => {
             let drop = if d == 0 && !others { Smaller::of(e, input).drop(false, Smaller::is_passed(new)) } else { "" };
+            let most = seen.largest(was, now);
             let (was, now) = (&was.shape, &now.shape);
-            let most = |d: usize| seen.sizes(d).into_iter().chain([was[d], now[d]]).max().unwrap_or(0);
-            let most: Vec<usize> = (0..now.len()).map(most).collect();
             let so_far = if seen.types.len() > 1 && sizes.len() > 2 { ", the largest so far," } else { "" };
             return format!(
                 "{was} became {now}: {drop}pad the data on the host to {most:?}{so_far} in every step and mask what is too much{why}"
@@ -298,10 +301,8 @@ fn in_buckets(e: &Evidence, inputs: &[InputDim], buckets: &[usize]) -> Option<Ve
         let earlier = same.iter().flat_map(|r| &r.leaves).filter(|o| same_name(o, leaf)).chain(e.partner(l as u32));
         for made in std::iter::once(leaf).chain(earlier) {
             // A loader's place is what is gone through, and no tensor.
-            if made.computed || made.parameter || made.batch.is_some() {
-                return None;
-            }
-            if is_followed_by(made.at, &format!(".dynamic({d})")) {
+            let is_no_input = made.computed || made.parameter || made.batch.is_some();
+            if is_no_input || is_followed_by(made.at, &format!(".dynamic({d})")) {
                 return None;
             }
             if !places.iter().any(|at| same_place(at, made.at)) {
