@@ -114,7 +114,10 @@ fn why(args: &str) -> Result<Bundle> {
         None if as_json => json::bundle(json::Value::Null),
         None => Bundle::text("nothing was compiled yet"),
         Some(c) if as_json => json::bundle(c.json()),
-        Some(c) => c.bundle(),
+        Some(c) => match insight::cell::compiled_otherwise(c.number).filter(|_| numbers.is_empty() && !c.refused) {
+            Some(note) => c.bundle_after(&note),
+            None => c.bundle(),
+        },
     })
 }
 

@@ -3,11 +3,13 @@
 use super::{each, ends_with};
 use crate::insight::bucketing::{Beside, Feed, InputDim, Proposal, Refusal};
 use crate::tensor::{Arg, BucketRule, Entry, Tensor, marked, on_trial, try_trace};
+use foldhash::HashMap;
 use smallvec::SmallVec;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 use std::rc::Rc;
 use xlazy_core::Error;
-use xlazy_core::ir::{AttrsExt, Bucket, DATA, Input, Origin, Payload, Step, graph};
+use xlazy_core::ir::{AttrsExt, Bucket, DATA, Graph, Input, NodeId, Origin, Payload, Step, graph};
 use xlazy_core::ty::{Shape, Type};
 
 impl Proposal<'_> {
@@ -16,9 +18,8 @@ impl Proposal<'_> {
         let mut together = self.inputs.clone();
         let mut first: Option<Refusal> = None;
         loop {
-            let replay = || Replay::new(self.steps, &self.feeds, &together, self.buckets).run();
-            let refusal = match on_trial(replay) {
-                Ok(()) => return Ok(together),
+            let refusal = match self.with(&together) {
+                Ok(_) => return Ok(together),
                 Err(refusal) => refusal,
             };
             // What refuses with more inputs bucketed may be another thing: the first refusal is that of what was asked.
@@ -32,6 +33,66 @@ impl Proposal<'_> {
             }
         }
     }
+
+    /// Which of the steps `made`, that make tensors of the size that is to be bucketed, keeps it: what is computed of it is not the
+    /// same program as `was` is, of another size, with both in one bucket. Positions and constants that meet what is bucketed become as
+    /// large as that. `before` is the step's number in the other program.
+    pub(crate) fn left_as_made(
+        &self,
+        was: &Proposal,
+        made: &[u32],
+        roots: &[u32],
+        before: impl Fn(usize) -> Option<usize>,
+    ) -> Option<u32> {
+        let size = |p: &Proposal| p.inputs.iter().map(|&(leaf, d)| p.feeds[leaf].ty.shape[d]).max().unwrap_or(1);
+        let one = [2 * size(self).max(size(was)).max(1)];
+        let became =
+            |p: &Proposal| Proposal { buckets: &one, feeds: p.feeds.clone(), inputs: vec![], ..*p }.with(&p.inputs);
+        let (Ok(now), Ok(was)) = (became(self), became(was)) else { return made.first().copied() };
+        // What each step takes of these, by itself or through what is plain.
+        let mut of: Vec<Option<u32>> = vec![None; now.len()];
+        for (i, s) in self.steps.iter().enumerate() {
+            let taken = s.inputs.iter().find_map(|input| match *input {
+                Input::Step(k) => of[k as usize],
+                Input::Leaf(_) => None,
+            });
+            match now[i] {
+                Became::Plain => {
+                    of[i] = if made.contains(&(i as u32)) { Some(i as u32) } else { taken };
+                    if of[i].is_some() && roots.contains(&(i as u32)) {
+                        return of[i];
+                    }
+                }
+                Became::Elementwise if taken.is_some() => return taken,
+                Became::Padded(_) if taken.is_some() && before(i).is_none_or(|j| was[j] != now[i]) => return taken,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What each step becomes with just these inputs bucketed.
+    fn with(&self, inputs: &[InputDim]) -> Result<Vec<Became>, Refusal> {
+        on_trial(|| {
+            let mut replay = Replay::new(self.steps, &self.feeds, inputs, self.buckets);
+            replay.run()?;
+            let mut known = HashMap::default();
+            Ok((0..self.steps.len()).map(|i| replay.became(i, &mut known)).collect())
+        })
+    }
+}
+
+/// What a step is once inputs are bucketed.
+#[derive(Clone, Copy, PartialEq)]
+enum Became {
+    /// Nothing bucketed comes to it.
+    Plain,
+    /// Of what is bucketed and what broadcasts to that, as it is.
+    Elementwise,
+    /// This program, as one number: the same for two sizes that one bucket holds, unless some of it keeps its size.
+    Padded(u64),
+    /// A gradient, of whatever there is.
+    Derived,
 }
 
 struct Replay<'a> {
@@ -41,6 +102,8 @@ struct Replay<'a> {
     padded: Vec<(usize, Bucket, usize)>,
     fed: Vec<Option<Tensor>>,
     values: Vec<Option<Tensor>>,
+    /// Which values a rule has given.
+    traced: Vec<bool>,
     /// The buckets of what a step makes.
     shown: Vec<Option<Rc<Buckets>>>,
     /// The buckets that a shape had last.
@@ -66,6 +129,7 @@ impl<'a> Replay<'a> {
             padded: inputs.iter().map(bucket).collect(),
             fed: vec![None; feeds.len()],
             values: vec![None; steps.len()],
+            traced: vec![false; steps.len()],
             shown: vec![None; steps.len()],
             likes: Vec::new(),
         }
@@ -128,6 +192,15 @@ impl<'a> Replay<'a> {
         }
     }
 
+    fn became(&self, i: usize, known: &mut HashMap<NodeId, u64>) -> Became {
+        match (&self.shown[i], &self.values[i]) {
+            _ if self.steps[i].origin == Origin::Physically => Became::Derived,
+            (_, Some(y)) if self.traced[i] => Became::Padded(program(&graph(), y.id(), known)),
+            (Some(_), _) => Became::Elementwise,
+            (None, _) => Became::Plain,
+        }
+    }
+
     fn set(&mut self, i: usize, y: Tensor) {
         let buckets: Buckets = {
             let g = graph();
@@ -139,6 +212,7 @@ impl<'a> Replay<'a> {
             self.likes.push((self.steps[i].ty.shape.clone(), buckets.clone()));
         }
         self.shown[i] = (!buckets.is_empty()).then(|| Rc::new(buckets));
+        self.traced[i] = true;
         self.values[i] = Some(y);
     }
 
@@ -273,8 +347,7 @@ impl<'a> Replay<'a> {
 
 /// A placeholder that shows `ty`.
 fn padded(ty: &Type, buckets: &[(Bucket, usize)]) -> Tensor {
-    let mut physical = ty.clone();
-    buckets.iter().for_each(|(b, size)| physical.shape[b.dim] = *size);
+    let physical = physical(ty, buckets);
     let placeholder = {
         let mut g = graph();
         let id =
@@ -282,4 +355,23 @@ fn padded(ty: &Type, buckets: &[(Bucket, usize)]) -> Tensor {
         Tensor::of_node(&mut g, id)
     };
     marked(placeholder, buckets.iter().map(|(b, _)| *b).collect())
+}
+
+fn physical(ty: &Type, buckets: &[(Bucket, usize)]) -> Type {
+    let mut physical = ty.clone();
+    buckets.iter().for_each(|(b, size)| physical.shape[b.dim] = *size);
+    physical
+}
+
+/// What is computed behind a node down to the placeholders, as one number: ops, attributes, types and wiring, as in a program's key.
+fn program(g: &Graph, id: NodeId, known: &mut HashMap<NodeId, u64>) -> u64 {
+    if let Some(&mark) = known.get(&id) {
+        return mark;
+    }
+    let n = g.node(id);
+    let mut h = DefaultHasher::new();
+    (n.op.id, n.ty.get()).hash(&mut h);
+    n.attrs.iter().for_each(|a| a.to_string().hash(&mut h));
+    n.inputs.iter().for_each(|&input| program(g, input, known).hash(&mut h));
+    *known.entry(id).or_insert(h.finish())
 }

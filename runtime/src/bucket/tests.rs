@@ -38,9 +38,15 @@ fn recorded(results: &[Tensor], weights: &[&Tensor], asked: &[&Tensor]) -> Recor
 }
 
 impl Recorded {
-    fn asked(&self, inputs: &[InputDim]) -> Result<Vec<InputDim>, Refusal> {
+    /// To bucket the rows of all that was asked for.
+    fn proposal(&self) -> Proposal<'_> {
         let feeds = self.types.iter().map(|(ty, fixed)| Feed { ty, fixed: *fixed }).collect();
-        Proposal { steps: &self.steps, feeds, inputs: inputs.to_vec(), buckets: &[8, 16] }.applicable()
+        let inputs = self.of.iter().flatten().map(|&leaf| (leaf, 0)).collect();
+        Proposal { steps: &self.steps, feeds, inputs, buckets: &[8, 16] }
+    }
+
+    fn asked(&self, inputs: &[InputDim]) -> Result<Vec<InputDim>, Refusal> {
+        Proposal { inputs: inputs.to_vec(), ..self.proposal() }.applicable()
     }
 }
 
@@ -125,6 +131,61 @@ fn what_is_advised_is_not_refused_and_what_is_refused_is_not_advised() {
         }
     }
     assert!(allowed > 100 && refused > 50, "{allowed} and {refused}");
+}
+
+/// What lines make by themselves in the size of the batch: some of it grows with what is bucketed, and some stays as it is.
+const MADE: &[(&str, Op)] = &[
+    ("constants", |x, _, _| x + Tensor::ones([x.size(0), 3]) * 0.5),
+    ("positions", |x, _, w| x + Tensor::arange(0, x.size(0), 1).remainder(3).embedding(w)),
+    ("mask", |x, _, _| {
+        let mask = Tensor::ones([x.size(0), x.size(0)]).tril(0).eq(0.0);
+        x.matmul(&x.t()).masked_fill(&mask, -1.0).softmax(-1).matmul(x)
+    }),
+    ("square", |x, _, _| x + x.t().matmul(&Tensor::ones([x.size(0), x.size(0)])).mean()),
+    ("apart", |x, _, _| x * Tensor::arange(0, x.size(0), 1).sum()),
+    ("of both", |x, y, _| x + (y * Tensor::arange(0, x.size(0), 1).unsqueeze(1)).mean_dim(0, true)),
+];
+
+/// A program of two sizes in one bucket is one program, but for what keeps its size: drawn, told, and traced.
+#[test]
+fn what_keeps_its_size_is_told_from_what_is_padded_with_the_input() {
+    let _alone = alone();
+    let mut state = 5u64;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    };
+    let (mut one, mut two) = (0, 0);
+    for _ in 0..300 {
+        let op = |k: usize| if k < MADE.len() { MADE[k] } else { OPS[k - MADE.len()] };
+        let ops: Vec<(&str, Op)> = (0..1 + below(4)).map(|_| op(below(MADE.len() + 8))).collect();
+        let names: Vec<&str> = ops.iter().map(|op| op.0).collect();
+        let w = Tensor::from_slice(&[0.1f32; 9], [3, 3]);
+        let run = |x: &Tensor, y: &Tensor| vec![ops.iter().fold(x.clone(), |x, op| op.1(&x, y, &w)).matmul(&w).mean()];
+        let of_size = |n: usize| {
+            let data = || Tensor::from_slice(&vec![0.5f32; n * 3], [n, 3]);
+            let (x, y) = (data(), data());
+            let padded = |t: &Tensor| t.dynamic(0).buckets([20]);
+            let plain = recorded(&run(&x, &y), &[&w], &[&x, &y]);
+            (plain, recorded(&run(&padded(&x), &padded(&y)), &[&w], &[]))
+        };
+        let (a, b) = ([4, 5][below(2)], [7, 9][below(2)]);
+        let ((now, padded), (was, padded_before)) = (of_size(a), of_size(b));
+        let made: Vec<u32> = (0..now.steps.len() as u32)
+            .filter(|&i| now.steps[i as usize].op.kind.is_source() && now.steps[i as usize].ty.shape.contains(&a))
+            .collect();
+        let (told, before) = (now.proposal(), was.proposal());
+        let root = now.steps.len() as u32 - 1;
+        let told = told.left_as_made(&before, &made, &[root], Some).is_none();
+        let text = |r: &Recorded| -> Vec<String> {
+            let step = |s: &Step| format!("{} {:?} {:?} {}", s.op.name, s.attrs, s.inputs, s.ty.get());
+            r.steps.iter().map(step).collect()
+        };
+        let (now, was) = (text(&padded), text(&padded_before));
+        assert_eq!(told, now == was, "{names:?}: {now:#?} {was:#?}");
+        if told { one += 1 } else { two += 1 }
+    }
+    assert!(one > 50 && two > 50, "{one} and {two}");
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub(crate) fn end() -> Option<String> {
     let memory = bytes_in_use();
     let events = events_since(r.syncs.0);
     side::note(r.cell, &events, new.len(), new.iter().map(|c| c.compile).sum(), wall);
-    *last_growth() = Some(Growth { since: r.traced, bytes: memory as i64 - r.memory as i64 });
+    let bytes = memory as i64 - r.memory as i64;
+    *last_growth() = Some(Growth { since: r.traced, bytes, cell: r.cell, compiled: (r.compiled.1, new.len()) });
     let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
     let did = json!({
         "wall_ms": millis(wall),
@@ -127,12 +128,30 @@ pub(crate) fn end() -> Option<String> {
     Some(did.to_string())
 }
 
-/// What the last cell that did something with tensors has done to device memory.
+/// What the last cell that did something with tensors has added: to device memory, and to the programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     /// How many nodes had been traced when it began.
     pub since: u64,
     pub bytes: i64,
+    pub cell: u64,
+    /// How many programs there were when it began, and how many it added.
+    pub compiled: (usize, usize),
+}
+
+/// Where a compilation is none of the last cell's: what that one compiled, in a sentence.
+pub(crate) fn compiled_otherwise(number: u64) -> Option<String> {
+    let Growth { cell, compiled: (before, new), .. } = growth()?;
+    let all = before as u64 + 1..=(before + new) as u64;
+    if cell == 0 || all.contains(&number) {
+        return None;
+    }
+    let did = match new {
+        0 => "compiled nothing".to_owned(),
+        1 => "compiled the first program of its kind".to_owned(),
+        n => format!("compiled {}, each the first of its kind", count(n, "program")),
+    };
+    Some(format!("Cell {cell} {did}. Before it:"))
 }
 
 static GROWTH: Mutex<Option<Growth>> = Mutex::new(None);
@@ -286,7 +305,13 @@ pub fn pending_bundle() -> Bundle {
         (0, _) => "nothing is pending".to_owned(),
         (n, None) => format!("{}; a sync is at work", count(n, "pending tensor")),
         (n, Some(next)) if next.programs == 0 => {
-            format!("{}; a sync would run nothing: reads have computed all of it", count(n, "pending tensor"))
+            let trained = {
+                let g = graph();
+                let roots = g.barrier_roots();
+                roots.iter().any(|&id| g.node(id).on_tape())
+            };
+            let again = if trained { "; `backward()` would run it again, with its gradients" } else { "" };
+            format!("{}; a sync would run nothing: reads have computed all of it{again}", count(n, "pending tensor"))
         }
         (n, Some(next)) => {
             let bytes = units::bytes(next.memory().unsigned_abs());

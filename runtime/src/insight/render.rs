@@ -96,8 +96,14 @@ impl Explanation {
     /// The differences with both source lines, the fix in code, and the graph's difference, as text.
     fn details(&self) -> String {
         let mut out = String::new();
-        for d in self.all().flat_map(|why| &why.differences) {
-            out += &d.lines("  ");
+        let mut head = String::new();
+        for (d, times) in folded(self.all().flat_map(|why| &why.differences)) {
+            let (of, sides) = d.lines("  ", times);
+            if of != head {
+                out += &of;
+                head = of;
+            }
+            out += &sides;
         }
         if self.hidden > 0 {
             let _ = writeln!(out, "  and {} more", self.hidden);
@@ -108,12 +114,14 @@ impl Explanation {
                 let _ = writeln!(out, "    {sign} {line}");
             }
         }
-        if !self.graph.is_empty() {
+        let told = |d: &&Difference| d.was != d.now || d.was_at != d.now_at;
+        let graph: Vec<_> = folded(self.graph.iter().filter(told)).collect();
+        if !graph.is_empty() {
             out.push_str("  in the graph\n");
         }
-        for d in &self.graph {
+        for (d, times) in graph {
             for (sign, (text, at, _)) in ["-", "+"].iter().zip(d.sides()).filter(|(_, side)| side.0 != "none") {
-                let _ = writeln!(out, "    {sign} {text}  [{at}]");
+                let _ = writeln!(out, "    {sign} {text}  [{at}]{}", often(times));
             }
         }
         out
@@ -149,15 +157,20 @@ impl Explanation {
 }
 
 impl Difference {
-    /// What differs, and below it both sides with their places and lines.
-    pub(super) fn lines(&self, indent: &str) -> String {
-        let mut out = format!("{indent}{}\n", self.what);
-        for (sign, (text, at, line)) in ["-", "+"].iter().zip(self.sides()) {
-            let line = line.map_or(String::new(), |l| format!("  | {l}"));
-            let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
-            let _ = writeln!(out, "{indent}  {sign} {text}{at}");
-        }
-        out
+    /// What differs, and both sides below it, with places and lines: above them where they are the same.
+    pub(super) fn lines(&self, indent: &str, times: usize) -> (String, String) {
+        let placed = |at: &str, line: &Option<String>| match (at, line) {
+            ("", _) => String::new(),
+            (at, None) => format!("  [{at}]"),
+            (at, Some(line)) => format!("  [{at}]  | {line}"),
+        };
+        let sides = self.sides();
+        let [was, now] = [0, 1].map(|k| placed(&sides[k].1, &sides[k].2));
+        let shared = self.now_at.is_some() && self.now_at.map(location) == self.was_at.map(location);
+        let head = format!("{indent}{}{}{}\n", self.what, often(times), if shared { &now } else { "" });
+        let side =
+            |sign: char, text: &str, at: &str| format!("{indent}  {sign} {text}{}\n", if shared { "" } else { at });
+        (head, side('-', sides[0].0, &was) + &side('+', sides[1].0, &now))
     }
 
     /// What is said before its place, and behind that.
@@ -184,6 +197,22 @@ impl Difference {
         [(&self.was, self.was_at), (&self.now, self.now_at)]
             .map(|(text, at)| (text.as_str(), at.map(location).unwrap_or_default(), at.and_then(quote)))
     }
+}
+
+/// Differences in their order, with how often each is there: equal ones are told once.
+fn folded<'a>(all: impl Iterator<Item = &'a Difference>) -> impl Iterator<Item = (&'a Difference, usize)> {
+    let mut out: Vec<(&Difference, usize)> = Vec::new();
+    for d in all {
+        match out.iter_mut().find(|(other, _)| *other == d) {
+            Some((_, times)) => *times += 1,
+            None => out.push((d, 1)),
+        }
+    }
+    out.into_iter()
+}
+
+fn often(times: usize) -> String {
+    if times > 1 { format!(" ({times} times)") } else { String::new() }
 }
 
 /// What two source lines have in common at their start and at their end: what lies between is marked.
@@ -285,7 +314,8 @@ impl Compilation {
                 table
             };
             let mut differences = table();
-            why.all().flat_map(|why| &why.differences).for_each(|d| differences.row(d.row(&d.what)));
+            folded(why.all().flat_map(|why| &why.differences))
+                .for_each(|(d, times)| differences.row(d.row(&format!("{}{}", d.what, often(times)))));
             if why.hidden > 0 {
                 differences.row([format!("and {} more", why.hidden).as_str()]);
             }
@@ -312,6 +342,12 @@ impl Compilation {
     /// Text and HTML together.
     pub fn bundle(&self) -> Bundle {
         Bundle::html(self.html(), self.text()).passing()
+    }
+
+    /// The same behind a sentence.
+    pub(crate) fn bundle_after(&self, note: &str) -> Bundle {
+        let html = format!("<div>{}</div>{}", prose_html(note), self.html());
+        Bundle::html(html, format!("{note}\n{}", self.text())).passing()
     }
 
     /// As one JSON object.

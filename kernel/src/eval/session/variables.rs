@@ -3,6 +3,7 @@ use super::core::Session;
 use crate::engine::Event;
 use crate::eval::build::paths::Found;
 use crate::eval::generate::declared::Declaration;
+use crate::eval::tell::unmade::unmade;
 use crate::eval::text::scan;
 use crate::eval::text::types;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -63,7 +64,7 @@ impl Session {
         for name in std::mem::take(&mut self.compiler.declares) {
             let there = self.vars.iter().any(|v| v.name == name) || self.declared.contains_key(&name);
             if !there && !self.compiler.defs.has(&name) {
-                self.gone.insert(name, format!("is not there: {cell}, which declares it, did not compile"));
+                self.gone.insert(name, unmade(cell));
             }
         }
     }

@@ -8,6 +8,7 @@ use super::retold::{About, Known, Retold};
 use super::texts::Texts;
 use super::torch;
 use super::undeclared::DECLARE;
+use super::unmade::together;
 use crate::engine::Failure;
 use crate::eval::parse::checks::CHECK;
 use crate::eval::text::source::{CellText, Source};
@@ -146,8 +147,9 @@ impl Explained {
     }
 
     pub fn failure(&self) -> Failure {
-        let errors: Vec<Diagnostic> = self.all.iter().map(|(e, _)| e.clone()).collect();
-        failure(&self.all, &Texts::with_others(&self.source, &errors, &self.sources))
+        let all = together(&self.all);
+        let errors: Vec<Diagnostic> = all.iter().map(|(e, _)| e.clone()).collect();
+        failure(&all, &Texts::with_others(&self.source, &errors, &self.sources))
     }
 }
 

@@ -40,6 +40,7 @@ pub mod texts;
 mod there;
 pub mod torch;
 mod undeclared;
+pub mod unmade;
 mod unnamed;
 mod untyped;
 mod values;

@@ -26,7 +26,7 @@ pub(super) fn once(new: &Record, which: &str) -> String {
 pub(super) fn end(new: &Record) -> String {
     let place = if new.cause == Cause::UnendedSteps { "right behind the step" } else { "in front of what is read" };
     match new.optimizer() {
-        Some(optimizer) => format!("`sync()` {place}, or step with `optimizer_step(&mut {optimizer})`"),
+        Some(optimizer) => format!("`sync()` {place}, or step with `optimizer_step` instead of `{optimizer}.step()`"),
         None => format!("`sync()` {place}"),
     }
 }

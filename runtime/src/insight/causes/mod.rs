@@ -4,6 +4,7 @@
 //!
 //! A cause names no op and reads no source text: roles of attributes, properties of ops and what the kernel says of the
 //! source are evidence. Of claims that explain as much the earlier one in the tables is told, the more special one.
+mod another;
 mod attribute;
 mod branch;
 mod bucketed;
@@ -42,7 +43,7 @@ mod wiring;
 
 use super::evidence::nearest::nearest;
 use super::evidence::{Evidence, words};
-use super::record::{Record, same_place};
+use super::record::{Lines, Record, same_place};
 use super::report::{Class, Explanation};
 use claim::Claim;
 use std::sync::Arc;
@@ -82,6 +83,7 @@ const OF_SESSIONS: &[Cause] = &[
     updates::claim,
     model::claim,
     state::claim,
+    another::claim,
 ];
 
 /// Causes that go by the programs alone, in the same order.
@@ -114,7 +116,17 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     }
     let comparable = comparable(new, known);
     let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
-    compare(Evidence::least(new, &near, known)?)
+    compare(Evidence::least(new, &near, known)?).filter(|why| why.also.len() < MANY || was_here(new, known))
+}
+
+/// So many causes besides the first are no change of a program, but another program, where the line has run none before.
+const MANY: usize = 2;
+
+/// Whether this line, or one of its text, has run a program before.
+fn was_here(new: &Record, known: &[Arc<Record>]) -> bool {
+    let mut lines = Lines::default();
+    let here = lines.of(new.site);
+    known.iter().any(|r| lines.of(r.site) == here)
 }
 
 /// What explains the difference between two programs; `None` where there is none.

@@ -62,17 +62,20 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
     } else {
         let fix = match (e.new.cause, e.old.cause) {
             (Cause::UnendedSteps, Cause::UnendedSteps) => {
-                "the step ends each round, since nothing else does, and this is one round by itself: expected once"
+                "the step ends each round, since nothing else does, and this is one round by itself"
             }
-            (Cause::UnendedSteps, _) => {
-                "the step runs what many rounds have left pending, since nothing else does: expected once"
-            }
-            _ => "the read ends each round, since nothing else does, and this is one round by itself: expected once",
+            (Cause::UnendedSteps, _) => "the step runs what many rounds have left pending, since nothing else does",
+            _ => "the read ends each round, since nothing else does, and this is one round by itself",
         };
         (ops, fix.to_owned())
     };
-    let then = one_for_all(e.new, e.old);
-    let fix = Fix::from(format!("{fix}. End each with {}, then {then}", end(e.new))).code(sync_of_rounds(e.new));
+    // What to do instead was said of the first.
+    let fix = match (first, other_sizes(e.new, e.old)) {
+        (true, _) => Fix::from(format!("{fix}. End each with {}, then {}", end(e.new), one_for_all(e.new, e.old)))
+            .code(sync_of_rounds(e.new)),
+        (false, Some((step, types))) => Fix::from(format!("{fix}; {}", each_size(e.new, step, &types))),
+        (false, None) => Fix::from(format!("{fix}: expected once")),
+    };
     let differences = resized(e, now);
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
     Some(Claim::new(covers, Class::Structure, e.new.site, differences, fix))
@@ -108,10 +111,14 @@ fn from_before(earlier: usize) -> String {
 /// How many ops the programs have; where both have as many, what differs says more.
 fn resized(e: &Evidence, now: String) -> Vec<Difference> {
     let was = count(e.old.steps.len(), "op");
-    let open = words::open(e);
-    if was == now && !open.is_empty() {
-        return words::first_at(open, e.new.site);
-    }
+    let (was, now) = match (was == now, words::open(e)) {
+        (true, open) if !open.is_empty() => return words::first_at(open, e.new.site),
+        (true, _) => {
+            let all = |ops: &str, r: &Record| format!("{ops} and {}", count(r.roots.len(), "result"));
+            (all(&was, e.old), all(&now, e.new))
+        }
+        (false, _) => (was, now),
+    };
     vec![Difference { what: "program".into(), was, now, was_at: Some(e.old.site), now_at: Some(e.new.site) }]
 }
 

@@ -1,8 +1,8 @@
 //! A tensor came with other sizes.
 use super::claim::{Claim, Fix};
 use super::keep::mask;
-use crate::insight::bucketing::{Feed, InputDim, Proposal};
-use crate::insight::evidence::{Evidence, words};
+use crate::insight::bucketing::{Beside, Feed, InputDim, Proposal};
+use crate::insight::evidence::{Evidence, NONE, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Place};
 use std::sync::Arc;
@@ -142,16 +142,28 @@ fn is_bucketable_on_the_host(e: &Evidence, step: u32, d: usize, was: &Type, buck
     let (now, leaf) = (&e.new.steps[step as usize].ty, e.new.leaves.len());
     let alone =
         now.shape.len() == was.shape.len() && (0..was.shape.len()).all(|k| k == d || was.shape[k] == now.shape[k]);
-    if !alone || made_of_that_size(e, now.shape[d]).any(|other| other != step) {
+    let (before, spot) = (e.aligned.of_new[step as usize], [(leaf, d)]);
+    if !alone || before == NONE {
         return false;
     }
-    let given = |s: &Step| {
-        let input = |i: &Input| if *i == Input::Step(step) { Input::Leaf(leaf as u32) } else { *i };
-        Step { inputs: s.inputs.iter().map(input).collect(), ..s.clone() }
+    let with = |r: &Record, step: u32| -> (Vec<Step>, Type) {
+        let leaf = Input::Leaf(r.leaves.len() as u32);
+        let input = |i: &Input| if *i == Input::Step(step) { leaf } else { *i };
+        let steps = r.steps.iter().map(|s| Step { inputs: s.inputs.iter().map(input).collect(), ..s.clone() });
+        (steps.collect(), Type::clone(&r.steps[step as usize].ty))
     };
-    let steps: Vec<Step> = e.new.steps.iter().map(given).collect();
-    let feeds = feeds(e.new).chain([Feed { ty: now, fixed: false }]).collect();
-    Proposal { steps: &steps, feeds, inputs: vec![(leaf, d)], buckets }.applicable().is_ok()
+    let ((steps, ty), (steps_before, ty_before)) = (with(e.new, step), with(e.old, before));
+    let given = |ty| std::iter::once(Feed { ty, fixed: false });
+    let now =
+        Proposal { steps: &steps, feeds: feeds(e.new).chain(given(&ty)).collect(), inputs: spot.to_vec(), buckets };
+    let was = Proposal {
+        steps: &steps_before,
+        feeds: feeds(e.old).chain(given(&ty_before)).collect(),
+        inputs: vec![(e.old.leaves.len(), d)],
+        buckets,
+    };
+    let made: Vec<u32> = made_of_that_size(e, ty.shape[d]).filter(|other| *other != step).collect();
+    now.applicable().is_ok_and(|inputs| inputs == spot) && left_as_made(e, &made, &now, &was).is_none()
 }
 
 fn feeds(r: &Record) -> impl Iterator<Item = Feed<'_>> {
@@ -290,7 +302,7 @@ impl Smaller {
 }
 
 /// Inputs in buckets, wherever each is made: not where the same line makes what has one size, such as a weight.
-fn in_buckets(e: &Evidence, inputs: &[InputDim], buckets: &[usize]) -> Option<Vec<Edit>> {
+pub(super) fn in_buckets(e: &Evidence, inputs: &[InputDim], buckets: &[usize]) -> Option<Vec<Edit>> {
     let here = |r: &Record| same_place(r.site, e.new.site) && r.is_read() == e.new.is_read();
     let (same, others): (Vec<&Arc<Record>>, Vec<&Arc<Record>>) = e.known.iter().partition(|r| here(r));
     let mut edits = Vec::new();
@@ -341,17 +353,43 @@ fn bucketable(
             inputs.push((l, k));
         }
     }
-    let feeds = feeds(e.new).collect();
-    if let Some(made) = made_of_that_size(e, input.ty.shape[d]).next() {
-        let made = &e.new.steps[made as usize];
-        let name = made.op.torch_name();
-        return Err(format!(" (`.dynamic` leaves what `{name}` at {} makes as it is)", location(made.at)));
+    let proposal = Proposal { steps: &e.new.steps, feeds: feeds(e.new).collect(), inputs, buckets };
+    let made: Vec<u32> = made_of_that_size(e, input.ty.shape[d]).collect();
+    let left = |step: u32| {
+        let left = &e.new.steps[step as usize];
+        format!(" (`.dynamic` leaves what `{}` at {} makes as it is)", left.op.torch_name(), location(left.at))
+    };
+    let inputs = proposal.applicable().map_err(|refused| match (refused.beside, made.first()) {
+        (Some(Beside::Step(_)), Some(&made)) => left(made),
+        _ => format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at)),
+    })?;
+    if made.is_empty() {
+        return Ok(inputs);
     }
-    let proposal = Proposal { steps: &e.new.steps, feeds, inputs, buckets };
-    match proposal.applicable() {
-        Ok(_) => Ok(proposal.inputs),
-        Err(refused) => Err(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at))),
+    let has = |&(leaf, d): &InputDim| d < e.old.leaves[leaf].ty.shape.len();
+    let before = inputs.iter().filter_map(|&(leaf, d)| Some((e.partner_of(leaf)?, d))).filter(has).collect();
+    let was = Proposal { steps: &e.old.steps, feeds: feeds(e.old).collect(), inputs: before, buckets };
+    match left_as_made(e, &made, &Proposal { inputs: inputs.clone(), ..proposal }, &was) {
+        None => Ok(inputs),
+        Some(step) => Err(left(step)),
     }
+}
+
+/// Which of these steps keeps its size, whatever is bucketed.
+fn left_as_made(e: &Evidence, made: &[u32], now: &Proposal, was: &Proposal) -> Option<u32> {
+    let before = |i: usize| Some(e.aligned.of_new[i]).filter(|j| *j != NONE).map(|j| j as usize);
+    now.left_as_made(was, made, &e.new.roots, before)
+}
+
+/// One bucket for two values that differ in one dimension, where neither is mostly padding then: the dimension, its size, and what is
+/// bucketed with it.
+pub(super) fn one_bucket(e: &Evidence, new: &LeafRecord, old: &LeafRecord) -> Option<(usize, usize, Vec<InputDim>)> {
+    let (now, was) = (&new.ty.shape, &old.ty.shape);
+    let mut differ = (0..now.len()).filter(|&d| was.get(d) != Some(&now[d]));
+    let d = differ.next().filter(|_| now.len() == was.len() && differ.next().is_none())?;
+    let (least, most) = (now[d].min(was[d]), now[d].max(was[d]));
+    let inputs = bucketable(e, d, false, Some(new), &[most]).ok().filter(|_| 2 * least >= most)?;
+    Some((d, most, inputs))
 }
 
 /// What a line of the user's makes by itself in the size that an input has now, and made in another before: what modules make

@@ -193,7 +193,7 @@ fn sides(why: &Explanation) -> String {
             all.push(d);
         }
     }
-    let mut out: String = all.iter().take(MOST).map(|d| d.lines("     ")).collect();
+    let mut out: String = all.iter().take(MOST).map(|d| d.lines("     ", 1)).map(|(of, sides)| of + &sides).collect();
     if all.len() + why.hidden > MOST {
         let _ = writeln!(out, "     and {} more (--html has them)", all.len() + why.hidden - MOST);
     }

@@ -19,6 +19,7 @@ pub(super) mod words;
 use super::log::ran_since;
 use super::record::{LeafRecord, Record, same_place};
 use super::report::Place;
+pub(super) use align::NONE;
 use align::{Aligned, align};
 use foldhash::HashSet;
 use leaves::Leaves;
@@ -201,7 +202,13 @@ impl<'a> Evidence<'a> {
     }
 
     pub fn partner(&self, leaf: u32) -> Option<&LeafRecord> {
-        self.old.leaves.get(self.leaves.of_new[leaf as usize] as usize)
+        Some(&self.old.leaves[self.partner_of(leaf as usize)?])
+    }
+
+    /// The number that a parameter had in the other program.
+    pub fn partner_of(&self, leaf: usize) -> Option<usize> {
+        let partner = self.leaves.of_new[leaf];
+        (partner != NONE).then_some(partner as usize)
     }
 
     /// Whether an earlier program had this tensor, or what it was before it was changed in place.
