@@ -100,7 +100,7 @@ impl Array {
     /// ```
     pub fn pad<T: Element>(rows: &[Array], value: T, length: Option<usize>) -> Result<Array, Failure> {
         if let Some(row) = rows.iter().find(|r| r.ty.dtype != T::DTYPE || r.ty.shape.len() != 1) {
-            return Err(format!("vectors of {} can be padded with this value, and one is {}", T::DTYPE, row.ty).into());
+            return Err(not_padded(T::DTYPE, &row.ty).into());
         }
         let length = length.or(rows.iter().map(|r| r.ty.shape[0]).max()).unwrap_or(0);
         let mut bytes = Vec::new();
@@ -171,6 +171,21 @@ impl Array {
     }
 }
 
+/// Why a value of this dtype pads no array of that type: a number without a type is Rust's choice, not the user's.
+fn not_padded(value: DType, row: &Type) -> String {
+    if row.shape.len() != 1 {
+        return format!("vectors are padded, and one of the samples is {row}");
+    }
+    let number = match row.dtype {
+        DType::Bool => "false".to_owned(),
+        float @ (DType::F32 | DType::F64) => format!("0.0{}", float.name()),
+        other => format!("0{}", other.name()),
+    };
+    format!(
+        "the value to pad with is of dtype {value}, and one of the vectors is {row}: write its type, as in `{number}`"
+    )
+}
+
 /// An array that is on a device.
 pub(super) struct Sent {
     data: Arc<DeviceData>,
@@ -203,6 +218,37 @@ macro_rules! of_a_number {
                 Array::new(v, n)
             }
         }
+        /// As a field of a sample that is lent has it.
+        impl From<&$t> for Array {
+            fn from(v: &$t) -> Array {
+                Array::from(*v)
+            }
+        }
+        /// A copy of a vector that is lent.
+        impl From<&Vec<$t>> for Array {
+            fn from(v: &Vec<$t>) -> Array {
+                Array::from(v.clone())
+            }
+        }
+        /// A copy of a part of a vector.
+        impl From<&[$t]> for Array {
+            fn from(v: &[$t]) -> Array {
+                Array::from(v.to_vec())
+            }
+        }
     )*};
 }
 of_a_number!(f32 f64 i32 i64 u8 bool);
+
+/// Counts and labels, which are int64 in torch.
+impl From<usize> for Array {
+    fn from(v: usize) -> Array {
+        Array::from(v as i64)
+    }
+}
+
+impl From<Vec<usize>> for Array {
+    fn from(v: Vec<usize>) -> Array {
+        Array::from(v.into_iter().map(|n| n as i64).collect::<Vec<i64>>())
+    }
+}

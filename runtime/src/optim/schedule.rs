@@ -253,7 +253,7 @@ impl ExponentialLR {
     }
 }
 
-/// `factor` times the rate for `total` epochs, then the rate (`torch.optim.lr_scheduler.ConstantLR`).
+/// `factor` times the rate for `total_iters` epochs, then the rate (`torch.optim.lr_scheduler.ConstantLR`).
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -265,12 +265,12 @@ impl ExponentialLR {
 pub struct ConstantLR(LRScheduler);
 
 impl ConstantLR {
-    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: usize) -> ConstantLR {
-        ConstantLR(LRScheduler::times(optimizer, move |n| if n < total { factor } else { 1.0 }).begun(optimizer))
+    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total_iters: usize) -> ConstantLR {
+        ConstantLR(LRScheduler::times(optimizer, move |n| if n < total_iters { factor } else { 1.0 }).begun(optimizer))
     }
 }
 
-/// From `start` to `end` times the rate over `total` epochs, evenly (`torch.optim.lr_scheduler.LinearLR`): a warm-up.
+/// From `start_factor` to `end_factor` times the rate over `total_iters` epochs, evenly (`torch.optim.lr_scheduler.LinearLR`): a warm-up.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -282,13 +282,14 @@ impl ConstantLR {
 pub struct LinearLR(LRScheduler);
 
 impl LinearLR {
-    pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: usize) -> LinearLR {
-        let done = move |n: usize| n.min(total) as f64 / total.max(1) as f64;
-        LinearLR(LRScheduler::times(optimizer, move |n| start + (end - start) * done(n)).begun(optimizer))
+    pub fn new(optimizer: &mut dyn Optimizer, start_factor: f64, end_factor: f64, total_iters: usize) -> LinearLR {
+        let done = move |n: usize| n.min(total_iters) as f64 / total_iters.max(1) as f64;
+        let factor = move |n| start_factor + (end_factor - start_factor) * done(n);
+        LinearLR(LRScheduler::times(optimizer, factor).begun(optimizer))
     }
 }
 
-/// Down to zero over `total` epochs by a power of what is left (`torch.optim.lr_scheduler.PolynomialLR`).
+/// Down to zero over `total_iters` epochs by a power of what is left (`torch.optim.lr_scheduler.PolynomialLR`).
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -300,9 +301,9 @@ impl LinearLR {
 pub struct PolynomialLR(LRScheduler);
 
 impl PolynomialLR {
-    pub fn new(optimizer: &dyn Optimizer, total: usize, power: f64) -> PolynomialLR {
+    pub fn new(optimizer: &dyn Optimizer, total_iters: usize, power: f64) -> PolynomialLR {
         PolynomialLR(LRScheduler::times(optimizer, move |n| {
-            (1.0 - n.min(total) as f64 / total.max(1) as f64).powf(power)
+            (1.0 - n.min(total_iters) as f64 / total_iters.max(1) as f64).powf(power)
         }))
     }
 }

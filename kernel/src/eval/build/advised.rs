@@ -28,6 +28,43 @@ struct Part {
     wrong: Option<String>,
 }
 
+/// What is told only when something else has been written, and where in the cell each of its errors is.
+struct Behind {
+    told: Explained,
+    there: Vec<Range<usize>>,
+}
+
+impl Behind {
+    fn of(next: &Explained, which: &[usize], there: &[(usize, Range<usize>)]) -> Behind {
+        let place = |error: &usize| there.iter().find(|(of, _)| of == error).map_or(0..0, |(_, at)| at.clone());
+        Behind { told: next.only(which), there: which.iter().map(place).collect() }
+    }
+}
+
+impl Part {
+    /// What was told of this part on the way has one answer: all that is to be written there in the end.
+    fn settle(&self, text: &str, behind: &mut [Behind]) {
+        let inside = |at: &Range<usize>| !at.is_empty() && meets(&self.there, at);
+        let mut answered = !self.errors.is_empty();
+        let advises = |b: &Behind| b.told.changes().map(|(e, _)| e).find(|e| inside(&b.there[*e]));
+        if !answered && !behind.iter().any(|b| advises(b).is_some()) {
+            return;
+        }
+        for one in behind {
+            let first = advises(one).filter(|_| !answered);
+            if let Some(error) = first {
+                one.told.advise(error, &text[self.here.clone()], None);
+                answered = true;
+            }
+            // What precedes the one that has an answer follows from what it is about, too.
+            let left = |e: &usize| Some(*e) == first || !inside(&one.there[*e]);
+            let left: Vec<usize> = (0..one.there.len()).filter(left).collect();
+            one.told = one.told.only(&left);
+            one.there = left.iter().map(|e| one.there[*e].clone()).collect();
+        }
+    }
+}
+
 /// The cell's text with what was advised so far.
 #[derive(Clone)]
 struct Tried {
@@ -71,7 +108,7 @@ impl Compiler {
         let kept = (self.notes.clone(), self.left.clone(), self.declares.clone());
         let (begin, mut first) = (Instant::now(), None);
         // What is wrong besides, and is told only when that has been written.
-        let mut behind: Vec<Explained> = Vec::new();
+        let mut behind: Vec<Behind> = Vec::new();
         let mut does = false;
         for _ in (0..MOST).take_while(|_| begin.elapsed() < PATIENCE) {
             let text = Arc::new(CellText::new(cell.cell, tried.text.clone()));
@@ -91,9 +128,11 @@ impl Compiler {
                     mended.extend(next.places().into_iter().filter_map(is_plain));
                     let again = tried.again(&next, &told);
                     again.iter().for_each(|(its, error)| told.adopt(*error, &next, *its));
+                    let there: Vec<(usize, Range<usize>)> =
+                        next.places().into_iter().map(|p| (p.error, tried.there(&p.at))).collect();
                     let goes_on = tried.goes_on(&next, &text, &mut first, &again);
                     let now = besides.into_iter().filter(|error| !goes_on || mended.contains(error));
-                    behind.push(next.only(&now.collect::<Vec<_>>()));
+                    behind.push(Behind::of(&next, &now.collect::<Vec<_>>(), &there));
                     if !goes_on {
                         break;
                     }
@@ -119,9 +158,10 @@ impl Compiler {
         if does && !answered.is_empty() {
             told = told.only(&answered);
         }
+        tried.parts.iter().for_each(|part| part.settle(&tried.text, &mut behind));
         let mut failure = told.failure();
         if tried.parts.iter().all(|part| part.wrong.is_none()) {
-            let next = behind.iter().filter(|next| !next.places().is_empty()).take(MANY);
+            let next = behind.iter().map(|b| &b.told).filter(|next| !next.places().is_empty()).take(MANY);
             let next: Vec<String> = next.flat_map(|next| next.failure().traceback).collect();
             if !next.is_empty() {
                 failure.traceback.push("with that written:".into());
@@ -141,6 +181,11 @@ impl Tried {
             return false;
         }
         let Some(at) = at.filter(is_new) else { return false };
+        // What is lent is not lent once more, which rustc would go on to ask for.
+        let lends = |text: &str| text.ends_with('&') || text.ends_with("&mut");
+        if at.is_empty() && lends(change.code.trim_end()) && lends(self.text[..at.start].trim_end()) {
+            return false;
+        }
         let by = change.code.len() as isize - at.len() as isize;
         let moved = |place: usize| place.saturating_add_signed(by);
         let inside = self.parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end);
@@ -201,6 +246,17 @@ impl Tried {
             }
         }
         Some(at.start.saturating_add_signed(by)..at.end.saturating_add_signed(by))
+    }
+
+    /// Where in the cell a place of what is tried is: of a part all of it.
+    fn there(&self, at: &Range<usize>) -> Range<usize> {
+        let before = |place: usize| self.parts.iter().rev().find(|p| p.here.end <= place);
+        let alone = |place: usize| before(place).map_or(place, |p| place - p.here.end + p.there.end);
+        let within = |place: usize| self.parts.iter().find(|p| p.here.start <= place && place < p.here.end);
+        let start = within(at.start).map_or_else(|| alone(at.start), |p| p.there.start);
+        let last = at.end.saturating_sub(1).max(at.start);
+        let end = within(last).map_or_else(|| alone(at.end), |p| p.there.end);
+        start..end.max(start)
     }
 
     /// Whether what was written is about an error.
@@ -270,8 +326,9 @@ impl Tried {
             .filter_map(|p| match holds(&self.parts, &p.at) {
                 // What it asks of other places was not advised.
                 Some(_) => {
-                    let all = p.suggested.filter(|all| !all.iter().any(is_open));
-                    all.map(|all| all.into_iter().filter(|c| holds(&self.parts, &c.at).is_some()).collect())
+                    let all = p.suggested.filter(|all| !all.iter().any(is_open))?;
+                    let inside = all.into_iter().filter(|c| holds(&self.parts, &c.at).is_some()).collect();
+                    Some(inside).filter(|all: &Vec<Change>| is_even(all))
                 }
                 None => plain(p),
             })
@@ -302,12 +359,33 @@ impl Tried {
 
 /// What rustc suggests for a place, if nothing else is told of it and there is nothing in it for the user to fill in.
 fn plain(place: Place) -> Option<Vec<Change>> {
-    place.suggested.filter(|_| place.left_to_rustc).filter(|all| !all.iter().any(is_open))
+    let all = place.suggested.filter(|_| place.left_to_rustc).filter(|all| !all.iter().any(is_open))?;
+    Some(if all.iter().all(|one| is_even(std::slice::from_ref(one))) { all } else { as_one(all) })
+}
+
+/// Changes that open and close brackets around what stands between them, as one of all of it.
+fn as_one(mut all: Vec<Change>) -> Vec<Change> {
+    all.sort_by_key(|change| change.at.start);
+    let (Some(first), Some(last)) = (all.first().cloned(), all.last()) else { return all };
+    let (mut code, mut from) = (String::new(), first.at.start);
+    let at = first.at.start..last.at.end;
+    for change in &all {
+        code += &first.text.text[from..change.at.start];
+        code += &change.code;
+        from = change.at.end;
+    }
+    vec![Change { at, code, ..first }]
 }
 
 /// Whether something in a change is for the user to fill in.
 fn is_open(change: &Change) -> bool {
     change.code.contains("/*")
+}
+
+/// Whether changes close all that they open: half of what is suggested may stand elsewhere.
+fn is_even(changes: &[Change]) -> bool {
+    let count = |signs: [char; 3]| changes.iter().map(|c| c.code.matches(signs).count()).sum::<usize>();
+    count(['(', '[', '{']) == count([')', ']', '}'])
 }
 
 fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {

@@ -398,6 +398,10 @@ mod tests {
                 "if a.is_none() { x = 1; } else if b || c { x = 2; } else {}",
             ),
             ("if x[0:2] == y:\n    # nothing\n    a, b = b, a", "if x[0:2] == y { (a, b) = (b, a); }"),
+            (
+                "if 'bias' in name and n not in seen:\n    f(n)",
+                "if name.contains(\"bias\") && !seen.contains(&n) { f(n); }",
+            ),
             ("while n < 3:\n    for i, v in all:\n        n += v", "while n < 3 { for (i, v) in all { n += v; } }"),
         ] {
             let code = lines_from(python, 0, &["elif", "else"]).and_then(|(_, lines)| block(&lines, &ours));

@@ -36,6 +36,11 @@ impl Change {
             others.push(of.replacen(".iter()", ".chars()", 1) + ".collect::<String>()");
         }
         others.extend(division::others(&code));
+        // Floats have no order of all.
+        for (most, first) in [("max", "f64::MIN"), ("min", "f64::MAX")] {
+            let of = code.strip_suffix(&format!(".{most}().unwrap()")).filter(|of| of.contains("|"));
+            others.extend(of.map(|of| format!("{of}.fold({first}, f64::{most})")));
+        }
         // What a block ends in is its value.
         if code.contains(".set(") && !code.ends_with(';') {
             others.push(format!("{code};"));
@@ -64,7 +69,7 @@ pub(super) fn of_help(help: &str, error: &Diagnostic, texts: &Texts) -> Option<C
             words.tokens[words.operand_before(dot)?].range.start..end
         }
         (true, Some((name, end))) => words.tokens.get(name.checked_sub(1)?)?.range.start..end,
-        (false, Some((_, end))) if matches!(&*error.code, "E0423" | "E0425") => at.start..end,
+        (false, Some((_, end))) if matches!(&*error.code, "E0423" | "E0425" | "E0618") => at.start..end,
         (false, _) if code.contains(text.text.get(at.clone())?) => at,
         _ => return None,
     };

@@ -68,7 +68,7 @@ pub(super) fn operands(words: &Words, i: usize) -> Option<(Range<usize>, Range<u
 
 /// Whether it may be a whole number: no float is in it, nothing that was divided, and nothing is called that is not one for sure.
 fn may_be_whole(words: &Words, side: &Range<usize>) -> bool {
-    const COUNTS: [&str; 5] = ["len", "size", "numel", "count", "item_i64"];
+    const COUNTS: [&str; 6] = ["len", "size", "numel", "count", "item_i64", "samples"];
     side.clone().all(|i| match words.kind(i) {
         Some(Kind::Number) => is_whole(words.word(i)),
         Some(Kind::Ident) if ["as", "f32", "f64"].contains(&words.word(i)) => false,

@@ -6,6 +6,7 @@ use super::functions;
 use super::instead::{ANSWER, IN_RUST, rewritten};
 use super::named;
 use super::numbers::is_number;
+use super::options;
 use super::python;
 use super::signatures::Ours;
 use super::subscript;
@@ -86,8 +87,23 @@ pub(super) fn of_another_library(
              (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
                 .to_owned()
         }
-        ("E0425" | "E0432", ["pack_padded_sequence" | "pad_packed_sequence", ..]) => {
-            "recurrent layers take the padded batch and the lengths, and give it padded: `lstm.packed(&x, &lengths, None)`".to_owned()
+        ("E0599", [method, ty, ..]) if IDLE.contains(method) && (is_layer(ty, ours) || ty.ends_with("xlazy::Tensor")) => {
+            format!("leave `.{method}()` out: there is nothing to do here")
+        }
+        ("E0599", [method, ty, ..]) if ty.contains("DataLoader") && let Some(help) = options::in_words(method) => {
+            help.to_owned()
+        }
+        ("E0609", [field, ty, ..]) if is_layer(ty, ours) && is_weight(field) => {
+            let of = field_of(&text.text, &at)?;
+            format!(
+                "weights have their names in torch's way: `{of}.named_parameters()` has them all, and this one is \
+                 `{of}.named_parameters().into_iter().find(|(name, _)| name == \"{field}\").unwrap().1`"
+            )
+        }
+        ("E0618", _)
+            if let Some(help) = functions::told(text.text.get(at.clone())?, &text.text, at.start, &|value| rewritten(value, ours)) =>
+        {
+            help
         }
         ("E0425" | "E0433", ["np", ..]) => "tensors are made of vectors and arrays by `tensor(v)`".to_owned(),
         ("E0425" | "E0433", ["plt", ..]) => {
@@ -283,6 +299,15 @@ pub(super) fn of_another_library(
         _ => return None,
     };
     Some(help)
+}
+
+/// What torch has methods for that say where or how something is kept.
+const IDLE: [&str; 4] = ["flatten_parameters", "share_memory", "share_memory_", "pin_memory"];
+
+/// Whether it is how torch names a weight of a recurrent layer: `weight_ih_l0`.
+fn is_weight(name: &str) -> bool {
+    let kind = ["weight_ih_l", "weight_hh_l", "weight_hr_l", "bias_ih_l", "bias_hh_l"].iter();
+    kind.filter_map(|kind| name.strip_prefix(kind)).any(|layer| layer.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a type is one of the library's modules, which rustc names with its path or without.

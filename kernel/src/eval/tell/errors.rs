@@ -191,6 +191,17 @@ fn failure(all: &[(Diagnostic, Option<Retold>)], texts: &Texts) -> Failure {
         if retold.as_ref().is_some_and(|r| !told.insert(vec![title.clone(), help(r)])) {
             continue;
         }
+        // So have those of one line, in words.
+        let line = || {
+            texts
+                .map(error.spans.iter().find(|s| s.primary)?)
+                .map(|(text, at)| text.text[..at.start].matches('\n').count())
+        };
+        if let Some(help) = retold.as_ref().and_then(|r| r.help.clone())
+            && !told.insert(vec![help, format!("{:?}", line())])
+        {
+            continue;
+        }
         // Several errors of one expression have one answer.
         if answer(retold).is_some_and(|help| !told.insert(vec![help.clone()])) {
             continue;

@@ -25,6 +25,7 @@ const FUNCTIONS: &[(&str, usize, &str)] = &[
         1,
         "`{x}.iter().sum::<f64>()`, with the type of its numbers, `{x}.into_iter().reduce(|a, b| a + b).unwrap()` of tensors",
     ),
+    ("mean", 1, "`{x}.iter().sum::<f64>() / {x}.len() as f64`, `{x}.iter().sum::<f32>() / {x}.len() as f32` of `f32`"),
     ("any", 1, "`{x}.iter().any(|b| *b)`"),
     ("all", 1, "`{x}.iter().all(|b| *b)`"),
     ("len", 1, "`{x}.len()`"),
@@ -128,6 +129,12 @@ pub(super) fn told(name: &str, text: &str, at: usize, here: &dyn Fn(&str) -> Str
         return Some(format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", printed(&words, arguments, here)?));
     }
     let all = words.listed(arguments)?;
+    if let ("zip", Some(of)) = (name, all.first().and_then(|all| all.strip_prefix('*'))) {
+        let (of, apart) = (receiver(of), "unzip::<_, _, Vec<_>, Vec<_>>()");
+        return Some(format!(
+            "{IN_RUST}`{of}.iter().cloned().{apart}` of pairs, `{of}.iter().cloned().map(|[a, b]| (a, b)).{apart}` of arrays"
+        ));
+    }
     if let ("isinstance", [of, ty]) = (name, &all[..]) {
         return Some(is_one(of, ty));
     }
@@ -195,6 +202,14 @@ mod tests {
             ("max", "max(a, b + 1)", Some("in Rust: `a.max(b + 1)`")),
             ("abs", "abs(-3.0)", Some("in Rust: `(-3.0_f64).abs()`")),
             ("len", "len(v, w)", None),
+            (
+                "zip",
+                "zip(*v)",
+                Some(
+                    "in Rust: `v.iter().cloned().unzip::<_, _, Vec<_>, Vec<_>>()` of pairs, \
+                     `v.iter().cloned().map(|[a, b]| (a, b)).unzip::<_, _, Vec<_>, Vec<_>>()` of arrays",
+                ),
+            ),
             ("re", "re.match(a, b)", Some("`:dep regex` brings regular expressions")),
             ("re", "re + 1", None),
         ] {

@@ -6,6 +6,7 @@ use super::forward;
 use super::instead::{ANSWER, IN_RUST};
 use super::numbers::{as_float, is_number, quotient};
 use super::parameters;
+use super::read;
 use super::retold::Known;
 use super::signatures::{Ours, SIGNATURES};
 use super::subscript;
@@ -28,7 +29,8 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
     if let Some((said, change)) = containers::told(error, texts).or_else(|| parameters::assigned(error, texts)) {
         return Some((said, Some(change)));
     }
-    if let Some((said, change)) = forward::own(error, texts, known.is_type) {
+    let of_a_model = || forward::own(error, texts, known.is_type);
+    if let Some((said, change)) = of_a_model().or_else(|| read::told(error, texts, &known.rustc)) {
         return Some((said, Some(change)));
     }
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;

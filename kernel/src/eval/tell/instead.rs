@@ -4,8 +4,9 @@ use super::call::{self, Call};
 use super::comprehension;
 use super::division::of_floats;
 use super::example;
-use super::literals::{is_rust, may_be_whole, rusty};
-use super::options::{is_option, method_of};
+use super::literals::{closure_that_is_given, is_rust, may_be_whole, rusty};
+use super::options::{self, is_option, method_of};
+use super::placed;
 use super::signatures::{Given, Ours};
 use super::stands::{LIST, NUMBER, TENSOR, subject};
 use super::subscript;
@@ -103,7 +104,9 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             let (range, captured) = found_at(&pattern, &user, i)?;
             // Of calls within calls it is the one whose callee is pointed at.
             let called = !call || captured.get(pattern.word(0)).is_some_and(inside);
-            (range.start <= at.start && at.end <= range.end && called).then_some((range, captured))
+            let fits =
+                range.start <= at.start && at.end <= range.end && called && placed::fits(&pattern, &user, &range);
+            fits.then_some((range, captured))
         });
         let Some((mut range, mut captured)) = found else { continue };
         // A field's row says nothing of a method of its name.
@@ -134,8 +137,10 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             code = code.strip_suffix(".unwrap()").map(str::to_owned).unwrap_or(code);
         }
         // What a function is given that is one itself, it knows the arguments of.
-        if pattern.word(0) == "lambda" && line[..range.start].trim_end().ends_with(['(', ',']) {
-            code = code.replacen(": &Tensor", "", 1);
+        let before = &line[..range.start];
+        let named = before.trim_end().ends_with('=') && before.matches('(').count() > before.matches(')').count();
+        if pattern.word(0) == "lambda" && (named || before.trim_end().ends_with(['(', ','])) {
+            code = closure_that_is_given(code);
         }
         if pattern.word(0) == "lambda" || (0..pattern.len()).any(|i| pattern.word(i) == "for") {
             code = of_floats(&code);
@@ -217,7 +222,7 @@ fn is_operand(text: &str) -> bool {
 
 /// A call of torch's that its signature and ours say how to write, the likeliest first.
 fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
-    let given = given(user, call.arguments.clone(), ours);
+    let given = in_all(given(user, call.arguments.clone(), ours));
     let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
     let targets = targets(call.name);
     let code = ours.call(call.name, of.as_deref(), &given, &targets).map(rusty);
@@ -236,6 +241,9 @@ fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
     // What is taken otherwise than in torch is told, not guessed.
     if about != About::Names || call.of.is_some() {
         return out;
+    }
+    if let Some(words) = given.named.iter().find_map(|(name, _)| options::in_words(name)).filter(|_| out.is_empty()) {
+        return vec![found(words.to_owned(), written)];
     }
     match targets.first() {
         Some(target) => {
@@ -267,6 +275,17 @@ pub(super) fn given(user: &Words, arguments: Range<usize>, ours: &Ours) -> Given
             true => given.named.push((user.word(start).to_owned(), value)),
             false => given.plain.push(value),
         }
+    }
+    given
+}
+
+/// With all steps in place of epochs and the steps of each.
+fn in_all(mut given: Given) -> Given {
+    let value =
+        |name: &str| given.named.iter().find(|(of, _)| of == name).map(|(_, value)| receiver(value).into_owned());
+    if let (Some(steps), Some(epochs)) = (value("steps_per_epoch"), value("epochs")) {
+        given.named.retain(|(name, _)| !matches!(&**name, "steps_per_epoch" | "epochs"));
+        given.named.push(("total_steps".to_owned(), format!("{steps} * {epochs}")));
     }
     given
 }
@@ -394,6 +413,11 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
                     xlazy.starts_with("for ") && ["iter", "rev", "enumerate", "zip", "step_by"].iter().any(goes_on);
                 let alone = number || iterates || text.starts_with('&');
                 out.truncate(out.len() - usize::from(alone && out.ends_with('&')));
+                // What is lent to be changed is not lent before.
+                let text = match out.ends_with("&mut ") {
+                    true => text.trim_start_matches("&mut ").trim_start_matches('&'),
+                    false => text,
+                };
                 match words.word(i + width) {
                     "." | "as" => out.push_str(&receiver(text)),
                     _ if out.ends_with('&') => out.push_str(&receiver(text)),

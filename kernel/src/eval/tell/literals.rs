@@ -7,7 +7,57 @@ use syn::visit::Visit;
 pub(super) fn rusty(code: String) -> String {
     let code = in_one_line(code);
     let code = complex_tensors(&code).unwrap_or(code);
-    of_one_type(ranges_count(code))
+    of_one_type(ranges_count(powers(infinite(code))))
+}
+
+/// Less than nothing without end, where Python has a sign in front: `-float("inf")`.
+fn infinite(code: String) -> String {
+    const SIGNED: &str = "-f64::INFINITY";
+    let is_sign = |at: &usize| {
+        let before = code[..*at].trim_end();
+        before.is_empty() || before.ends_with(['(', ',', '[', '=', '{', ';', '|'])
+    };
+    match code.match_indices(SIGNED).map(|(at, _)| at).find(is_sign) {
+        Some(at) => infinite(format!("{}f64::NEG_INFINITY{}", &code[..at], &code[at + SIGNED.len()..])),
+        None => code,
+    }
+}
+
+/// A closure whose parameters are of the types that who calls it says.
+pub(super) fn closure_that_is_given(code: String) -> String {
+    match code.strip_prefix('|').and_then(|rest| rest.split_once('|')) {
+        Some((parameters, body)) => format!("|{}|{body}", parameters.replace(": &Tensor", "")),
+        None => code,
+    }
+}
+
+/// Python's powers of a number that stands there, `0.95 ** e`: of a float any number is the exponent.
+pub(super) fn powers(code: String) -> String {
+    let words = Words::of(&code);
+    let next =
+        |i: usize, word: &str| words.word(i) == word && words.tokens[i - 1].range.end == words.tokens[i].range.start;
+    let power = |i: usize| {
+        let base = words.word(i);
+        let plain = words.kind(i) == Some(Kind::Number)
+            && base.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '_'));
+        let end = words.operand(i + 3).filter(|_| plain && words.word(i + 1) == "*" && next(i + 2, "*"))?;
+        let (to, place) = words.part(i + 3, end)?;
+        let number = to.trim_start_matches('-');
+        let (literal, negative) = (number.starts_with(|c: char| c.is_ascii_digit()), to.starts_with('-'));
+        let point = if base.ends_with('.') { "0" } else { "" };
+        let new = match (is_whole(base), literal && is_whole(number)) {
+            (true, true) if !negative => format!("{base}_i64.pow({to})"),
+            (true, false) if !literal && !negative => format!("{base}_i64.pow({to} as u32)"),
+            (_, true) => format!("{base}{point}_f64.powi({to})"),
+            (_, false) if literal => format!("{base}{point}_f64.powf({to})"),
+            (_, false) => format!("{base}{point}_f64.powf({to} as f64)"),
+        };
+        Some((words.tokens[i].range.start..place.end, new))
+    };
+    match (0..words.len()).find_map(power) {
+        Some((at, new)) => powers(format!("{}{new}{}", &code[..at.start], &code[at.end..])),
+        None => code,
+    }
 }
 
 /// A range gives its numbers without `.iter()`, and each of them without a step of one.
@@ -182,6 +232,22 @@ mod tests {
         assert_eq!(one("tensor([0, f64::NAN, f(2), -1e3])"), "tensor([0.0, f64::NAN, f(2), -1e3])");
         assert_eq!(one("x.i((0, [1, 2]))"), "x.i((0, [1, 2]))");
         assert_eq!(one("tensor([1, 2]"), "tensor([1, 2]");
+    }
+
+    #[test]
+    fn powers_of_numbers_are_methods() {
+        for (python, rust) in [
+            ("|e| 0.95 ** e", "|e| 0.95_f64.powf(e as f64)"),
+            ("1. ** 2 + 10 ** -3", "1.0_f64.powi(2) + 10_f64.powi(-3)"),
+            ("2 ** k * 2 ** 3", "2_i64.pow(k as u32) * 2_i64.pow(3)"),
+            ("2.0 ** 0.5", "2.0_f64.powf(0.5)"),
+            ("2.0 * *x", "2.0 * *x"),
+            ("x.set(m, -f64::INFINITY)", "x.set(m, f64::NEG_INFINITY)"),
+            ("x -f64::INFINITY", "x -f64::INFINITY"),
+            ("x ** 2", "x ** 2"),
+        ] {
+            assert_eq!(rusty(python.to_owned()), rust);
+        }
     }
 
     #[test]

@@ -58,6 +58,11 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("shuffle", "data::DataLoader::new(d, 16).shuffle(true)"),
     ("num_workers", "data::DataLoader::new(d, 16).workers(2)"),
     ("drop_last", "data::DataLoader::new(d, 16).drop_last(true)"),
+    ("prefetch_factor", "data::DataLoader::new(d, 16).workers(2).prefetch(4)"),
+    (
+        "batch_sampler",
+        "data::DataLoader::new(d, 16).batch_sampler(data::BucketBatchSampler { lengths: v.iter().map(|n| *n as usize).collect(), buckets: vec![8, 16], batch_size: 16, drop_last: false })",
+    ),
     ("sampler", "data::DataLoader::new(d, 16).sampler(data::WeightedRandomSampler::new(vec![1.0, 2.0], 2, true))"),
     ("dtype", "Tensor::zeros([2, 3]).to(F64)"),
     ("device", "Tensor::zeros([2, 3]).to(\"cpu:0\")"),
@@ -72,6 +77,21 @@ const EVERYWHERE: &[&str] = &["dtype", "device", "requires_grad", "reduction"];
 pub(super) fn is_option(name: &str) -> bool {
     // A learning rate is an argument here.
     name != "lr" && OPTIONS.iter().any(|(of, _)| *of == name)
+}
+
+/// What a loader is not told by name here.
+pub(super) fn in_words(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "collate_fn" => {
+            "samples become a batch by the dataset's own `fn collate(&self, samples: Vec<[data::Array; N]>) -> Result<[data::Array; N], \
+             data::Failure>`, which stacks them where there is none; docs/data.md has one that pads texts"
+        }
+        "generator" => "orders and what is drawn follow from `data::DataLoader::new(d, 16).seed(0)`",
+        "worker_init_fn" => {
+            "leave `worker_init_fn` out: what workers draw follows from the loader's `.seed(0)`, however many there are"
+        }
+        _ => return None,
+    })
 }
 
 /// Whether it is a method of what `target` makes.

@@ -2,6 +2,7 @@
 use super::blocks;
 use super::format::{self, filled, formatted, how_in_rust};
 use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
+use super::literals::powers;
 use super::named;
 use super::several;
 use super::signatures::Ours;
@@ -225,13 +226,14 @@ pub(super) fn power(text: &str, at: usize) -> Option<String> {
     let (of, _) = words.part(words.operand_before(before)?, before)?;
     let (to, _) = words.part(star + 1, words.operand(star + 1)?)?;
     let of = receiver(&of);
-    let number = syn::parse_str::<syn::LitInt>(&of).is_ok();
-    Some(match number {
-        true => format!("{IN_RUST}`{of}_i64.pow({to})`"),
-        false => format!(
-            "{IN_RUST}`{of}.pow({to})` of a whole number, `{of}.powi({to})` or `{of}.powf({to} as f64)` of another one"
-        ),
-    })
+    let whole = format!("{of} ** {to}");
+    let written = powers(whole.clone());
+    if written != whole {
+        return Some(format!("{IN_RUST}`{written}`"));
+    }
+    Some(format!(
+        "{IN_RUST}`{of}.pow({to})` of a whole number, `{of}.powi({to})` or `{of}.powf({to} as f64)` of another one"
+    ))
 }
 
 /// `let n = a // b;`, which for Rust ends behind `a`: the statement with a division.

@@ -158,9 +158,27 @@ fn asserted(line: &str, ours: &Ours) -> Option<String> {
     Some(format!("assert!({holds}, \"{format}\"{values})"))
 }
 
+/// `"bias" in name` and `n not in seen`.
+fn contained(text: String) -> String {
+    let words = Words::of(&text);
+    let asked = (1..words.len()).filter(|i| words.word(*i) == "in").find_map(|i| {
+        let not = words.word(i - 1) == "not";
+        let before = i - usize::from(not);
+        let from = words.operand_before(before)?;
+        let ((what, first), (of, last)) = (words.part(from, before)?, words.part(i + 1, words.operand(i + 1)?)?);
+        let what = of_quotation(&what).map_or_else(|| format!("&{what}"), |text| format!("\"{text}\""));
+        Some((first.start..last.end, format!("{}{of}.contains({what})", if not { "!" } else { "" })))
+    });
+    match asked {
+        Some((at, code)) => contained(format!("{}{code}{}", &text[..at.start], &text[at.end..])),
+        None => text,
+    }
+}
+
 /// What is asked, with `and`, `or`, `not` and `is None` as Rust has them.
 pub(super) fn condition(text: &str, ours: &Ours) -> String {
     let text = text.replace(" is not None", ".is_some()").replace(" is None", ".is_none()");
+    let text = contained(text);
     let text = rewritten(&text, ours);
     let words = Words::of(&text);
     let (mut out, mut from) = (String::new(), 0);

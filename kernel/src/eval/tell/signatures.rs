@@ -1,7 +1,7 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
 use super::lines::Lines;
-use super::literals::is_whole;
-use super::values::{alike, floats, is_dtype, is_number, plain};
+use super::literals::{closure_that_is_given, is_whole, powers};
+use super::values::{alike, call_of, floats, is_dtype, is_number, plain};
 use super::words::{Words, bare_list, compared, inside, is_one, listed, receiver, unquoted};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -365,6 +365,9 @@ impl<'a> Ours<'a> {
         };
         // Nothing here has these, and nobody gives them.
         left.retain(|b| b.given.is_some() || !matches!(b.name, "last_epoch" | "dtype" | "driver" | "requires_grad"));
+        // What takes no optimizer is lent one at each step.
+        let of_none = !made.is_empty() && !function.takes.iter().any(|(name, _)| name == "optimizer");
+        left.retain(|b| b.name != "optimizer" || !of_none);
         // By their names, and what has no such name in order.
         let mut taken: Vec<Option<Bound>> = Vec::new();
         for (ours, _) in &function.takes {
@@ -409,7 +412,7 @@ impl<'a> Ours<'a> {
             };
             arguments.push(value);
         }
-        let mut code = format!("{called}({})", arguments.join(", "));
+        let mut code = call_of(&called, &mut arguments);
         for rest in left.iter().filter(|b| b.given.as_deref().is_some_and(|g| !b.default.is_some_and(|d| alike(g, d))))
         {
             let value = rest.given.as_deref()?;
@@ -493,6 +496,9 @@ impl<'a> Ours<'a> {
                 inner if text.is_some() => self.converted(value, inner),
                 _ => (!none).then(|| value.to_owned()),
             };
+        }
+        if ty.starts_with("impl Fn") {
+            return bare.then(|| closure_that_is_given(powers(value.to_owned())));
         }
         // What may be of several types is a tuple.
         if let ("impl Layers" | "impl Schedulers", Some(all)) = (ty, list) {

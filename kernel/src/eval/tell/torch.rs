@@ -6,8 +6,10 @@ use super::change::Change;
 use super::elements;
 use super::forward::{called, field};
 use super::groups;
-use super::instead::{ANSWER, About, Found, all_instead};
+use super::instead::{ANSWER, About, Found, IN_RUST, all_instead};
 use super::no_grad;
+use super::ordered;
+use super::packed;
 use super::python::of_python;
 use super::signatures::{Ours, SIGNATURES};
 use super::stands::TENSOR;
@@ -87,6 +89,13 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     if let Some(other) = no_grad::told(error, &text.text, &at).or_else(|| groups::told(error, &text.text, &at)) {
         return told(other, text);
     }
+    // What is known by more than the line that rustc points at, and may be one of several.
+    if let Some((said, place, all)) = of_more(error, &text.text, &at, &rustc.ours) {
+        let mut all = all.into_iter();
+        let first = all.next().map(|code| Change::new(text, place, code));
+        let change = first.map(|first| Change { others: all.chain(first.others).collect(), ..first });
+        return Some(vec![Candidate { said, asks: None, python: true, code: None, change }]);
+    }
     let about = match &*error.code {
         "" => About::Python,
         "E0618" => About::Call,
@@ -114,7 +123,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         let there = first + found.at.start..first + found.at.end;
         // A head that has a body has it in what is advised, too.
         let is_known = |name: &str| (rustc.type_of)(name).is_some();
-        let whole = Some(()).filter(|_| python && found.code.contains("{}"));
+        let whole = Some(()).filter(|_| python && found.code.contains("{}") && !found.code.contains("\"{"));
         if let Some((there, code)) =
             whole.and_then(|()| with_body(&text.text, &there, &found.code, &rustc.ours, &is_known))
         {
@@ -156,8 +165,19 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
     let all = all.chain(without_module(error, line, &in_line, &rustc.ours));
-    // What names what is not there helps nobody.
-    let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
+    // What names what is not there helps nobody, unless it is the user's own name, which has an error of its own.
+    let own = |f: &Found, name: &str| {
+        let (words, here) = (Words::of(line), &f.at);
+        let inside = |i: &usize| here.start <= words.tokens[*i].range.start && words.tokens[*i].range.end <= here.end;
+        let named = |i: usize| words.word(i + 1) == "=" && words.word(i + 2) != "=";
+        // A name with a capital is of something that other libraries have.
+        let is_variable = name.starts_with(char::is_lowercase) && unknown_value(error) != Some(name);
+        is_variable
+            && names(&line[here.clone()], name)
+            && !(0..words.len()).filter(inside).any(|i| words.word(i) == name && named(i))
+    };
+    let there =
+        |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name) && !own(f, name));
     let mut all: Vec<Candidate> = all.filter(there).filter_map(candidate).take(MOST).collect();
     // Where the cell does not parse, nothing says of what type something is: the next may be it.
     for i in (0..all.len()).filter(|_| python) {
@@ -167,6 +187,23 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         all[i].change.iter_mut().for_each(|change| change.others.extend(others.iter().cloned()));
     }
     Some(all)
+}
+
+/// A call with a key, and a batch that is packed for a layer: what is told, where that stands, and what it may be.
+fn of_more(
+    error: &Diagnostic,
+    text: &str,
+    at: &Range<usize>,
+    ours: &Ours,
+) -> Option<(String, Range<usize>, Vec<String>)> {
+    let named = || NAMES.contains(&&*error.code);
+    let keyed = || ordered::told(text, at, ours).map(|(at, all)| (format!("{IN_RUST}`{}`", all[0]), at, all));
+    let packed = || match packed::told(text, at, ours) {
+        Some((at, all)) => Some((packed::said(&all[0]), at, all)),
+        None => packed::around(text, at).map(|at| (packed::IN_WORDS.to_owned(), at, vec![])),
+    };
+    let is_python = error.code.is_empty();
+    is_python.then(keyed).flatten().or_else(|| (is_python || named()).then(packed).flatten())
 }
 
 /// What reads a tensor's elements with the type that they have, where that is known.
@@ -206,7 +243,9 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
     let (before, from) = line.split_at(at.start);
     let of = |module: &str| SIGNATURES.get(&*format!("{module}.{}", &line[at.clone()]));
     let bare = !before.trim_end().ends_with([':', '.']);
-    let modules = [("torch", "torch."), ("nn.functional", "F.")].into_iter().filter(|_| bare);
+    const MODULES: [(&str, &str); 4] =
+        [("torch", "torch."), ("nn.functional", "F."), ("nn.utils", "nn.utils."), ("nn.init", "nn.init.")];
+    let modules = MODULES.into_iter().filter(|_| bare);
     let Some((module, known)) = modules.filter_map(|(name, module)| Some((module, of(name)?))).next() else {
         return vec![];
     };
@@ -217,7 +256,9 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
         let first = words.between_commas(arguments.start, arguments.end).into_iter().next()?;
         Some((words.part(first.start, first.end)?.1, TENSOR))
     });
-    let subject = match (known.iter().any(|t| t.makes() || t.joins()), first) {
+    // Those of parameters are about a list.
+    let of_no_tensor = module == "nn.utils." || known.iter().any(|t| t.makes() || t.joins());
+    let subject = match (of_no_tensor, first) {
         (true, _) => None,
         (false, None) => return vec![],
         (false, first) => first,

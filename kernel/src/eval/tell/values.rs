@@ -46,3 +46,20 @@ pub(super) fn plain(value: &str) -> &str {
         other => other,
     }
 }
+
+/// A call with these arguments; what changes what the call itself is lent is made before it.
+pub(super) fn call_of(called: &str, arguments: &mut [String]) -> String {
+    let lent = arguments.iter().filter_map(|a| a.strip_prefix("&mut ")).map(str::to_owned).collect::<Vec<_>>();
+    let own = |a: &String| lent.iter().any(|name| a.strip_prefix("&mut ") == Some(name));
+    let changes = |a: &String| {
+        lent.iter().any(|name| [format!("&mut {name},"), format!("&{name},")].iter().any(|of| a.contains(of)))
+    };
+    let mut before = String::new();
+    for (i, argument) in arguments.iter_mut().enumerate().filter(|(_, a)| !own(a) && changes(a)) {
+        let name = if i == 1 { "schedules" } else { "others" };
+        before += &format!("let {name} = {argument}; ");
+        name.clone_into(argument);
+    }
+    let call = format!("{called}({})", arguments.join(", "));
+    if before.is_empty() { call } else { format!("{{ {before}{call} }}") }
+}

@@ -298,6 +298,8 @@ pub(super) const IDLE: &[&str] = &[
     "cmap",
     "interpolation",
     "need_weights",
+    "persistent_workers",
+    "pin_memory_device",
 ];
 
 #[derive(Clone, Copy, PartialEq)]
