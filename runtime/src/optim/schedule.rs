@@ -284,8 +284,8 @@ pub struct LinearLR(LRScheduler);
 impl LinearLR {
     pub fn new(optimizer: &mut dyn Optimizer, start_factor: f64, end_factor: f64, total_iters: usize) -> LinearLR {
         let done = move |n: usize| n.min(total_iters) as f64 / total_iters.max(1) as f64;
-        let factor = move |n| start_factor + (end_factor - start_factor) * done(n);
-        LinearLR(LRScheduler::times(optimizer, factor).begun(optimizer))
+        let between = end_factor - start_factor;
+        LinearLR(LRScheduler::times(optimizer, move |n| start_factor + between * done(n)).begun(optimizer))
     }
 }
 
@@ -302,9 +302,8 @@ pub struct PolynomialLR(LRScheduler);
 
 impl PolynomialLR {
     pub fn new(optimizer: &dyn Optimizer, total_iters: usize, power: f64) -> PolynomialLR {
-        PolynomialLR(LRScheduler::times(optimizer, move |n| {
-            (1.0 - n.min(total_iters) as f64 / total_iters.max(1) as f64).powf(power)
-        }))
+        let done = move |n: usize| n.min(total_iters) as f64 / total_iters.max(1) as f64;
+        PolynomialLR(LRScheduler::times(optimizer, move |n| (1.0 - done(n)).powf(power)))
     }
 }
 
