@@ -18,8 +18,9 @@ impl Proposal<'_> {
         let mut together = self.inputs.clone();
         let mut first: Option<Refusal> = None;
         loop {
-            let refusal = match self.with(&together) {
-                Ok(_) => return Ok(together),
+            let replay = || Replay::new(self.steps, &self.feeds, &together, self.buckets).run();
+            let refusal = match on_trial(replay) {
+                Ok(()) => return Ok(together),
                 Err(refusal) => refusal,
             };
             // What refuses with more inputs bucketed may be another thing: the first refusal is that of what was asked.
@@ -347,7 +348,8 @@ impl<'a> Replay<'a> {
 
 /// A placeholder that shows `ty`.
 fn padded(ty: &Type, buckets: &[(Bucket, usize)]) -> Tensor {
-    let physical = physical(ty, buckets);
+    let mut physical = ty.clone();
+    buckets.iter().for_each(|(b, size)| physical.shape[b.dim] = *size);
     let placeholder = {
         let mut g = graph();
         let id =
@@ -355,12 +357,6 @@ fn padded(ty: &Type, buckets: &[(Bucket, usize)]) -> Tensor {
         Tensor::of_node(&mut g, id)
     };
     marked(placeholder, buckets.iter().map(|(b, _)| *b).collect())
-}
-
-fn physical(ty: &Type, buckets: &[(Bucket, usize)]) -> Type {
-    let mut physical = ty.clone();
-    buckets.iter().for_each(|(b, size)| physical.shape[b.dim] = *size);
-    physical
 }
 
 /// What is computed behind a node down to the placeholders, as one number: ops, attributes, types and wiring, as in a program's key.

@@ -13,6 +13,14 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(|p| p.into_inner())
 }
 
+/// Numbers below another, the same ones in each run.
+fn drawn(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |n| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    }
+}
+
 /// A program as a miss has it: its steps, and its parameters with whether they are weights.
 struct Recorded {
     steps: Vec<Step>,
@@ -89,11 +97,7 @@ const OPS: &[(&str, Op)] = &[
 #[test]
 fn what_is_advised_is_not_refused_and_what_is_refused_is_not_advised() {
     let _alone = alone();
-    let mut state = 11u64;
-    let mut below = |n: usize| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % n
-    };
+    let mut below = drawn(11);
     let (mut allowed, mut refused) = (0, 0);
     for _ in 0..400 {
         let ops: Vec<usize> = (0..1 + below(5)).map(|_| below(OPS.len())).collect();
@@ -150,11 +154,7 @@ const MADE: &[(&str, Op)] = &[
 #[test]
 fn what_keeps_its_size_is_told_from_what_is_padded_with_the_input() {
     let _alone = alone();
-    let mut state = 5u64;
-    let mut below = |n: usize| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % n
-    };
+    let mut below = drawn(5);
     let (mut one, mut two) = (0, 0);
     for _ in 0..300 {
         let op = |k: usize| if k < MADE.len() { MADE[k] } else { OPS[k - MADE.len()] };
