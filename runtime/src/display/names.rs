@@ -142,8 +142,12 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
         at += 1;
         let trimmed = line.trim_start();
         let depth = line.len() - trimmed.len();
+        // Tests end a file, and those in a file of their own have one line.
         if line == "#[cfg(test)]" {
-            break;
+            match lines.get(at).is_some_and(|next| next.ends_with(';')) {
+                true => at += 1,
+                false => break,
+            }
         }
         if let Some(text) = trimmed.strip_prefix("///") {
             let _ = writeln!(doc, "{}", text.strip_prefix(' ').unwrap_or(text));

@@ -456,6 +456,9 @@ macro_rules! parts {
             $(parts.add(stringify!($field), &self.$field);)*
         }
     };
+    ($($other:tt)*) => {
+        compile_error!("`parts!` takes the names of the fields that hold layers, tensors or lists of them: `parts!(fc1, fc2);`");
+    };
 }
 
 /// A tensor as a parameter: gradients accumulate in it (`torch.nn.Parameter`).

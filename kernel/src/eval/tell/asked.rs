@@ -1,7 +1,7 @@
 //! What rustc is asked before something is advised: whether what a row is about stands there, and whether it takes what is to be
 //! written.
 use super::change::Change;
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::texts::Texts;
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;

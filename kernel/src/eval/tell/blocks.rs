@@ -2,9 +2,9 @@
 use super::instead::{IN_RUST, rewritten};
 use super::literals::is_rust;
 use super::no_grad;
+use super::ours::Ours;
 use super::pictures;
 use super::several::{self, condition};
-use super::signatures::Ours;
 use super::there::names as is_named;
 use super::words::{Words, of_quotation};
 use crate::eval::text::scan::{self, Kind};

@@ -75,7 +75,8 @@ const MODULES: &[&str] =
 
 #[cfg(test)]
 mod tests {
-    use super::super::signatures::{Given, Ours};
+    use super::super::ours::Ours;
+    use super::super::signatures::Given;
     use super::*;
 
     const NAMES: &str = "sort\tmethod\tTensor::sort(&self, dim: i64, descending: bool) -> (Tensor, Tensor)

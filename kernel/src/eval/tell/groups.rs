@@ -18,8 +18,17 @@ pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<
     let words = Words::of(&text);
     let end = start + line.len();
     let here = |i: &usize| words.word(*i) == GROUPS && (start..end).contains(&words.tokens[*i].range.start);
-    let (place, code, note) =
-        (0..words.len()).filter(here).find_map(|i| in_a_loop(&words, i).or_else(|| of_one(&words, i)))?;
+    let found = (0..words.len()).filter(here).find_map(|i| in_a_loop(&words, i).or_else(|| of_one(&words, i)));
+    let Some((place, code, note)) = found else {
+        let (of, ..) = (0..words.len()).filter(here).find_map(|i| optimizer(&words, i))?;
+        return Some((
+            format!(
+                "what is read and set of groups is their learning rates: `{of}.lrs()` has those of all, `{of}.set_lr(0.1)` sets all to \
+                 one and `{of}.set_lrs(&[…])` each"
+            ),
+            None,
+        ));
+    };
     Some((format!("{ANSWER}`{code}`{note}"), Some((place, code))))
 }
 

@@ -6,8 +6,9 @@ use super::division::of_floats;
 use super::example;
 use super::literals::{closure_that_is_given, is_rust, may_be_whole, rusty};
 use super::options::{self, is_option, method_of};
+use super::ours::Ours;
 use super::placed;
-use super::signatures::{Given, Ours};
+use super::signatures::Given;
 use super::stands::{LIST, NUMBER, TENSOR, subject};
 use super::subscript;
 use super::table::{PAGE, Row, rows};
@@ -455,6 +456,10 @@ pub(super) fn rewritten(text: &str, ours: &Ours) -> String {
 fn rewritten_anew(text: &str, ours: &Ours) -> String {
     let mut text = text.to_owned();
     while let Some((at, code)) = comprehension::around(&Words::of(&text), None, &|part| rewritten(part, ours)) {
+        text.replace_range(at, &code);
+    }
+    while let Some((at, of, given)) = subscript::of_several(&Words::of(&text)) {
+        let code = subscript::of_a_tensor(&receiver(&text[of]), &rewritten(&given, ours));
         text.replace_range(at, &code);
     }
     // Each is another one, and what is said may not name the library again.

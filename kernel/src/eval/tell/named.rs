@@ -1,6 +1,7 @@
 //! Python's `dict(a=1)`, and the groups of parameters that an optimizer is given as dictionaries.
 use super::instead::ANSWER;
-use super::signatures::{Ours, SIGNATURES, Torch};
+use super::ours::Ours;
+use super::signatures::{SIGNATURES, Torch};
 use super::texts::Texts;
 use super::words::{IDLE, Words, unquoted};
 use crate::eval::text::source::CellText;

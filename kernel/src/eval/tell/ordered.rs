@@ -1,6 +1,6 @@
 //! Python's `key=`, by which lists are sorted and the largest is chosen: `v.sort(key=lambda p: p[1])`, `max(d, key=d.get)`.
 use super::instead::rewritten;
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::words::{Words, receiver, unquoted};
 use crate::eval::text::scan::Kind;
 use std::ops::Range;

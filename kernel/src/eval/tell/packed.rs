@@ -1,6 +1,6 @@
 //! Sequences of several lengths through a recurrent layer: packed, given to it and padded again in torch, one call here.
 use super::instead::{ANSWER, given};
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::words::{Words, receiver};
 use crate::eval::text::scan::Kind;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Python's pictures: several calls of `plt` are one plot here, which a block shows where it stands.
 use super::instead::rewritten;
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::words::Words;
 
 const PLOT: &str = "Plot::new(\"\")";

@@ -8,6 +8,7 @@ use super::retold::{About, Known, Retold, with_words};
 use super::texts::Texts;
 use super::torch::Hint;
 use super::undeclared::{DECLARE, declaration, of_the_prelude};
+use super::unfinished;
 use super::unnamed;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
@@ -76,6 +77,9 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     };
     if let Some((help, change)) = in_other_words(error, texts, &known.rustc.ours) {
         return Some(Retold { with_labels: false, change: Some(change), ..with_words(error, help) });
+    }
+    if let Some(help) = unfinished::told(error, texts, &known.rustc.ours) {
+        return Some(Retold { with_labels: false, ..with_words(error, help) });
     }
     if let Some((help, change)) = habits::told(error, texts, known) {
         return Some(Retold { with_labels: false, change, ..with_words(error, help) });

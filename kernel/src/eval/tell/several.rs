@@ -1,7 +1,7 @@
 //! Several values that Python writes without brackets: `return a, b`, `a, b = b, a`, `assert n > 0, "none"`.
 use super::format::{formatted, parts};
 use super::instead::rewritten;
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::there::names as is_named;
 use super::words::{Words, of_quotation};
 use crate::eval::text::scan::{self, Kind};

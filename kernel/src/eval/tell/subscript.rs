@@ -12,6 +12,15 @@ pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<(Range<usize>, R
     all.min_by_key(|(all, ..)| all.len())
 }
 
+/// The first subscript of several dimensions, one of them a range of Python's, which only a tensor has: as [`around`].
+pub(super) fn of_several(user: &Words) -> Option<(Range<usize>, Range<usize>, String)> {
+    let is_slice = |text: &str| text.contains(':') && !text.contains("::");
+    let several = |(all, of, given): &(Range<usize>, Range<usize>, String)| {
+        given.starts_with('(') && is_slice(&user.text[of.end..all.end])
+    };
+    (0..user.len()).filter_map(|open| read(user, open)).find(several)
+}
+
 /// The part of a vector or a text that a range names, `v[..3]`, with a position counted from the end as one from the start.
 pub(super) fn of_a_list(of: &str, given: &str) -> Option<String> {
     let place = |at: &str| match at.strip_prefix('-') {

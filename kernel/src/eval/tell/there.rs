@@ -18,7 +18,9 @@ pub(super) fn targets(name: &str) -> Vec<String> {
     let short = key.rsplit('.').next().unwrap_or(key);
     let elsewhere = ["", "linalg.", "special.", "nn.functional."].map(|module| format!("{module}{short}"));
     let of_tensors = |key: &String| row(key).filter(|calls| calls.starts_with("Tensor::"));
-    let line = row(key).or_else(|| elsewhere.iter().find_map(of_tensors));
+    // Torch's signatures have what is in `nn.utils.rnn` with the rest of `nn.utils`.
+    let of_rnn = || row(&key.replace("nn.utils.", "nn.utils.rnn."));
+    let line = row(key).or_else(of_rnn).or_else(|| elsewhere.iter().find_map(of_tensors));
     for called in line.into_iter().flat_map(|calls| calls.split('`').step_by(2)) {
         let alike = ["", "_dim", "_p", "_with", "_sections", "_mode"].iter().filter(|_| called.starts_with("Tensor::"));
         match called.contains("::") {

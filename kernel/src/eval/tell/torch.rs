@@ -7,11 +7,13 @@ use super::elements;
 use super::forward::{called, field};
 use super::groups;
 use super::instead::{ANSWER, About, Found, IN_RUST, all_instead};
+use super::literals::is_rust;
 use super::no_grad;
 use super::ordered;
+use super::ours::Ours;
 use super::packed;
 use super::python::of_python;
-use super::signatures::{Ours, SIGNATURES};
+use super::signatures::SIGNATURES;
 use super::stands::TENSOR;
 use super::texts::{Texts, Told};
 use super::there::{names, unknown_value};
@@ -159,8 +161,14 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     let words = Words::written(line);
     let layer = match about {
         About::Call => called(error, &words, &in_line, &rustc.ours).into_iter().collect(),
-        About::Types => field(error, &words, &in_line, &rustc.ours).unwrap_or_default(),
-        About::Names => otherwise_spelled(line, &in_line, &rustc.ours),
+        About::Types => match field(error, &words, &in_line, &rustc.ours) {
+            Some(fields) => fields,
+            None => as_function(error, &words, &in_line, &rustc.ours).unwrap_or_default(),
+        },
+        About::Names => {
+            let dtype = of_a_dtype(error, &in_line, &rustc.ours).into_iter();
+            dtype.chain(otherwise_spelled(line, &in_line, &rustc.ours)).collect()
+        }
         _ => Vec::new(),
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
@@ -272,6 +280,37 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
     let all = all_instead(&new, &named, About::Names, ours).into_iter().filter(says);
     let about = |f: &Found| f.subject.clone().map(|(of, is)| (back(of), is)).or_else(|| subject.clone());
     all.map(|f| Found { at: back(f.at.clone()), subject: about(&f), ..f }).collect()
+}
+
+/// A function of ours that is called like a method, which the type has not: `loss.sync()`, `mask.where_(&x, &y)`.
+fn as_function(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Vec<Found>> {
+    let name = error.message.strip_prefix("no method named `")?.split('`').next()?;
+    let function = ours.function("", name).filter(|_| ours.is_function(name))?;
+    let called = user.tokens.iter().position(|t| t.range == *at)?;
+    let arguments = user.arguments(called)?;
+    let of = user.operand_before(called.checked_sub(1)?)?;
+    let place = user.tokens[of].range.start..user.tokens[arguments.end].range.end;
+    let (of, _) = user.part(of, called - 1)?;
+    let all: Vec<String> = [of].into_iter().chain(user.listed(arguments)?).collect();
+    // What is about all that is pending is about no tensor of its own.
+    let code = match function.takes.len() {
+        0 if all.len() == 1 => format!("{name}()"),
+        takes if takes == all.len() => {
+            let given = all.iter().zip(&function.takes).map(|(value, (_, ty))| ours.converted(value, ty));
+            format!("{name}({})", given.collect::<Option<Vec<_>>>()?.join(", "))
+        }
+        _ => return None,
+    };
+    let said = format!("{ANSWER}`{code}`, which is a function");
+    is_rust(&code).then(|| vec![Found { said, code, at: place, subject: None }])
+}
+
+/// A number's type of Rust's where a value stands, which a dtype is: `x.to(i64)`.
+fn of_a_dtype(error: &Diagnostic, at: &Range<usize>, ours: &Ours) -> Option<Found> {
+    let ty = error.message.strip_prefix("expected value, found builtin type `")?.split('`').next()?;
+    let dtype = ours.parts("variant", "DType").into_iter().find(|dtype| dtype.eq_ignore_ascii_case(ty))?;
+    let said = format!("{ANSWER}`{dtype}`: a dtype is a value, `{ty}` a type of Rust's");
+    Some(Found { said, code: dtype.to_owned(), at: at.clone(), subject: None })
 }
 
 /// What is told of a name of ours whose letters are small or capital otherwise: `nn::linear(2, 3)`, `optim::Adamw`.

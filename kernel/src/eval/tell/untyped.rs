@@ -1,7 +1,7 @@
 //! Parameters of functions without types, as Python has them.
 use super::blocks::{self, argument};
 use super::instead::IN_RUST;
-use super::signatures::Ours;
+use super::ours::Ours;
 use super::texts::Told;
 use super::words::Words;
 use crate::eval::toolchain::diagnostic::Diagnostic;
