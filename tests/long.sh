@@ -12,9 +12,9 @@ export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins XLAZY_PREBUILT=1 XLAZY_PROGRAM_
 LD_LIBRARY_PATH=$(rustc --print target-libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
-# 5,000 cells, 500 interrupts of cells and 160 of training, 200 cells with kills.
+# 5,000 cells, 500 interrupts of cells and 160 of training, 200 cells with kills, 40 workers of pods each killed, stopped, interrupted.
 sizes() {
-  for test in soak interrupts deaths; do
+  for test in soak interrupts deaths pods; do
     cargo test --release --locked -p xlazy-kernel --test "$test" -- --nocapture --test-threads 1
   done
 }

@@ -224,6 +224,18 @@ fn disturbed(engine: &RustEngine, code: &str, after: usize, pids: &[Pid], with: 
 const STEPS: &str = "let mut y = Tensor::ones([64, 64]); for i in 0..400 { y = (y.matmul(&y) * 0.01).tanh(); sync(); \
                      if i % 4 == 0 { println!(\"{i} {:.2}\", y.sum().item()); } }";
 
+/// The same on a mesh over all workers, and without a look at what comes of it: so many programs are on their way that another
+/// one waits for its turn.
+const TOGETHER: &str = r#"let mesh = Mesh::new(&[("data", 4)]); let on = |x: &Tensor| mark_sharding(x, &mesh, &[Some("data"), None]);
+let mut y = on(&Tensor::ones([16, 16])); sync();
+for i in 0..400 { y = on(&(&y * 0.5 + (y.t().matmul(&y) * 1e-4).tanh())); sync(); println!("{i}"); }
+y.sum().item().is_finite()"#;
+
+/// What is disturbed on a pod: the cells that its CPU plugin can run.
+fn cells(engine: &RustEngine) -> &'static [&'static str] {
+    if joins(engine) { &[STEPS, TOGETHER] } else { &[STEPS] }
+}
+
 /// What is said of a pod that ended while a cell ran.
 fn why_it_ended(engine: &RustEngine, reply: Reply) -> String {
     match reply {
@@ -237,13 +249,14 @@ fn why_it_ended(engine: &RustEngine, reply: Reply) -> String {
 #[test]
 fn a_worker_that_is_killed_is_told_by_its_name() {
     let engine = engine();
-    ok(&engine, "%pod start --workers 2");
+    ok(&engine, "%pod start --workers 2 --devices 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync(); let hosts = 5;");
-    let mut random = fastrand::Rng::with_seed(12345);
+    let (mut random, cells) = (fastrand::Rng::with_seed(12345), cells(&engine));
     for round in 0..rounds(4) {
         let (which, after) = (random.usize(..2), random.usize(..60));
         let pid = processes(&engine)[which];
-        let (reply, took) = disturbed(&engine, STEPS, after, &[pid], Signal::SIGKILL);
+        let cell = cells[round as usize % cells.len()];
+        let (reply, took) = disturbed(&engine, cell, after, &[pid], Signal::SIGKILL);
         let took = took.expect("it was killed");
         let said = why_it_ended(&engine, reply);
         let who = format!("worker {which} (local) died (killed, signal 9): it has ");
@@ -260,8 +273,8 @@ fn a_worker_that_is_killed_is_told_by_its_name() {
 }
 
 /// Processes stand still at a random moment of a cell's, are told of, and go on: nothing was lost.
-fn stands_still(engine: &RustEngine, pids: &[Pid], after: usize) {
-    let (reply, took) = disturbed(engine, STEPS, after, pids, Signal::SIGSTOP);
+fn stands_still(engine: &RustEngine, cell: &str, pids: &[Pid], after: usize) {
+    let (reply, took) = disturbed(engine, cell, after, pids, Signal::SIGSTOP);
     let Reply::Error(f) = reply else { panic!("{reply:?}") };
     // It may have been between two programs.
     let at = f.message.contains("has not ") || f.message.contains("has run all of");
@@ -280,11 +293,12 @@ fn stands_still(engine: &RustEngine, pids: &[Pid], after: usize) {
 #[test]
 fn a_worker_that_stands_still_is_told_of_and_may_come_back() {
     let engine = engine();
-    ok(&engine, "%pod start --workers 2");
+    ok(&engine, "%pod start --workers 2 --devices 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync();");
-    let mut random = fastrand::Rng::with_seed(777);
-    for _ in 0..rounds(3) {
-        stands_still(&engine, &processes(&engine)[..1], random.usize(..60));
+    let (mut random, cells) = (fastrand::Rng::with_seed(777), cells(&engine));
+    for round in 0..rounds(4) {
+        let cell = cells[round as usize % cells.len()];
+        stands_still(&engine, cell, &processes(&engine)[..1], random.usize(..60));
     }
     // A long program is no hang, and an interrupt ends the wait for one.
     let long = "let mut y = Tensor::ones([600, 600]); for _ in 0..60 { y = (y.matmul(&y) * 0.001).tanh(); } y.sum().item().is_finite()";
@@ -332,7 +346,7 @@ fn a_network_that_is_cut_is_told_and_may_come_back() {
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync();");
     let mut random = fastrand::Rng::with_seed(99);
     for _ in 0..rounds(3) {
-        stands_still(&engine, &relays.of(0), random.usize(..60));
+        stands_still(&engine, STEPS, &relays.of(0), random.usize(..60));
     }
     // Cut for good, with the connection closed: as a worker that died.
     let (reply, _) = disturbed(&engine, STEPS, random.usize(..60), &relays.of(1), Signal::SIGKILL);

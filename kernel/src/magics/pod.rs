@@ -8,7 +8,7 @@ use xlazy_mime::{Bundle, Question};
 pub const POD: Magic = Magic {
     name: "pod",
     aliases: &[],
-    usage: "%pod [status] [--json]\n%pod start [--workers N] [--hosts A,B] [--via WAY] [--devices N] [--device PLATFORM]\n%pod \
+    usage: "%pod [status] [--json]\n%pod start [--workers N] [--hosts A,B] [--via WAY] [--devices N] [--slices N] [--device PLATFORM]\n%pod \
             restart\n%pod stop",
     summary: "runs programs on the devices of other machines",
     help: r#"Only the notebook's session records and explains; its programs run on workers, each a process `xlazy worker` on
@@ -19,7 +19,8 @@ TPU VM driven from a laptop is a pod of one.
 `local` (without), `gcloud` (with --name NAME [--zone ZONE]), `kubectl`, `srun`, or a command of your own in which
 {host}, {i}, {n} and {worker} are filled in. xlazy is started there where the same version is on the path, or else
 copied there, once; --worker 'COMMAND' says how else it is started. --device TPU chooses their platform, --devices N as
-how many devices a CPU counts, --env NAME=VALUE sets a variable in each.
+how many devices a CPU counts, --slices N how many slices of a TPU the workers are (libtpu's and MEGASCALE's variables
+are set for ssh and srun), --env NAME=VALUE sets a variable in each.
 
 Values live where programs run, so starting or ending a pod begins a new session: `%recover` then runs the cells again
 that made the variables. A worker that dies, or is not heard, is told by its name; `%pod restart` starts all of them

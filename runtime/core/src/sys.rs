@@ -418,6 +418,22 @@ pub fn set_env_default(name: &str, value: &str) {
     }
 }
 
+/// Adds flags to those that an environment variable has, but for what is set there; a file that it names stays as it is.
+pub fn add_flags(name: &str, flags: &[&str]) {
+    let set = std::env::var(name).unwrap_or_default();
+    let added = with_flags(&set, flags);
+    if added != set {
+        set_env(name, &added);
+    }
+}
+
+fn with_flags(set: &str, flags: &[&str]) -> String {
+    let named = |flag: &&&str| !set.contains(flag.split('=').next().unwrap_or(flag));
+    let of_flags = set.trim_start().is_empty() || set.trim_start().starts_with('-');
+    let all = std::iter::once(&set).chain(flags.iter().filter(named)).filter(|part| !part.is_empty());
+    if of_flags { all.copied().collect::<Vec<_>>().join(" ") } else { set.to_owned() }
+}
+
 // ---- Children of cells
 
 /// As the other waits; the child that it is for ends with it.
@@ -495,6 +511,14 @@ mod tests {
             + &mapping("9000-a000", "r--p", "/tmp/libcell.so", 0);
         assert_eq!(unchanged_library_ranges(&smaps, "/lib"), [0x1000..0x3000, 0x7000..0x9000]);
         assert_eq!(unchanged_library_ranges(&smaps, "/lib/a folder/").first(), Some(&(0x7000..0x9000)));
+    }
+
+    #[test]
+    fn flags_are_added_to_those_that_are_set() {
+        let flags = ["--a_seconds=9", "--b=1"];
+        assert_eq!(with_flags("", &flags), "--a_seconds=9 --b=1");
+        assert_eq!(with_flags("--xla_dump_to=d --a_seconds=3", &flags), "--xla_dump_to=d --a_seconds=3 --b=1");
+        assert_eq!(with_flags("flags.txt", &flags), "flags.txt");
     }
 
     #[test]

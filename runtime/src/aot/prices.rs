@@ -3,7 +3,7 @@ use super::report::Report;
 use std::path::PathBuf;
 use xlazy_mime::units;
 
-/// Those that were published when this was written; a chip without a price is left out.
+/// Those that were published when this was written; a chip without a price is told of.
 const LISTED: &str = include_str!("prices.json");
 
 /// The user's own prices: `XLAZY_PRICES`, or `xlazy/prices.json` where programs keep what people configure. It has the form of the
@@ -46,12 +46,12 @@ fn of(chip: &str) -> Result<Option<Price>, String> {
     listed(LISTED, chip, "")
 }
 
-/// The sentence on money; empty where the chip has no price.
+/// The sentence on money.
 pub(super) fn line(r: &Report) -> String {
     let (name, layout) = r.topology.split_once(':').unwrap_or((&r.topology, "1"));
     let price = match of(name) {
         Ok(Some(price)) => price,
-        Ok(None) => return String::new(),
+        Ok(None) => return format!("no list price of {name} is known: XLAZY_PRICES names a file with yours"),
         Err(why) => return why,
     };
     let chips: f64 = layout.split('x').filter_map(|d| d.parse::<f64>().ok()).product::<f64>() * r.slices.max(1) as f64;
@@ -90,7 +90,7 @@ mod tests {
             ),
             "{said}"
         );
-        assert_eq!(line(&Report { topology: "v2:2x2".into(), ..r }), "");
+        assert!(line(&Report { topology: "v2:2x2".into(), ..r }).starts_with("no list price of v2 is known"));
         let own = r#"{"currency": "EUR", "chips": {"v4": 2, "v3": "dear"}}"#;
         let price = listed(own, "v4", "mine").unwrap().unwrap();
         assert_eq!((price.per_chip_hour, &*price.currency, &*price.source), (2.0, "EUR", "mine"));

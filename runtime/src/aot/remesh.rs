@@ -46,8 +46,17 @@ pub(super) fn axes(text: &str) -> Result<Axes> {
 /// Errors: it is for no mesh, or has code for each device of it; no such axis; a dimension that does not split evenly.
 pub(super) fn over(text: &str, wanted: &[(String, u64)]) -> Result<String> {
     let Some((range, mut axes)) = mesh(text) else {
-        let why = "the program is for one device, so there is no mesh to change: lay its inputs out with `mark_sharding`, on the \
-                   CPU's devices (`%device CPU 8` before the first tensor), and ask again";
+        let replicas = text.split_once("mhlo.num_replicas = ").map(|(_, rest)| rest);
+        let why = match replicas.is_some_and(|n| !n.starts_with("1 ")) {
+            true => {
+                "the program is one of ranks (`spawn`), which are as many as there are: what is split over a mesh with \
+                     `mark_sharding` can be asked about for others"
+            }
+            false => {
+                "the program is for one device, so there is no mesh to change: lay its inputs out with `mark_sharding`, on the \
+                      CPU's devices (`%device CPU 8` before the first tensor), and ask again"
+            }
+        };
         return Err(refused(why.into()));
     };
     let names = axes.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" and ");

@@ -122,10 +122,7 @@ impl Roofline {
         if self.left_out > 0 {
             let _ = write!(out, " {} more kernels are cheaper, compute nothing or have no estimate.", self.left_out);
         }
-        let cost = super::prices::line(&self.report);
-        if !cost.is_empty() {
-            let _ = write!(out, "\nCost  {cost}");
-        }
+        let _ = write!(out, "\nCost  {}", super::prices::line(&self.report));
         out
     }
 

@@ -197,10 +197,7 @@ fn text(r: &Report, took: bool) -> String {
     for l in rest(r) {
         let _ = writeln!(out, "  {l}");
     }
-    let cost = super::prices::line(r);
-    if !cost.is_empty() {
-        let _ = writeln!(out, "\nCost  {cost}");
-    }
+    let _ = writeln!(out, "\nCost  {}", super::prices::line(r));
     if r.partitions > 1 {
         let _ = writeln!(out, "\nBetween devices  {}", moved_line(r));
         let mut rows = vec![MOVED.map(str::to_owned)];
@@ -368,9 +365,9 @@ fn html(r: &Report) -> String {
         }
         rest(r).iter().for_each(|l| out.push_str(&small(l)));
     }
-    let cost = super::prices::line(r);
-    if f.fits && !cost.is_empty() {
-        let _ = write!(out, "<div style=\"margin-top:6px\"><b>Cost</b> {}</div>", escape_html(&cost));
+    if f.fits {
+        let cost = escape_html(&super::prices::line(r));
+        let _ = write!(out, "<div style=\"margin-top:6px\"><b>Cost</b> {cost}</div>");
     }
     if f.fits && r.partitions > 1 {
         let line = escape_html(&moved_line(r));

@@ -65,7 +65,7 @@ impl Array {
         if T::DTYPE != self.ty.dtype {
             refuse("to_vec", &[], format!("the array holds {}, asked for {}", self.ty.dtype, T::DTYPE));
         }
-        self.bytes.chunks_exact(self.ty.dtype.size()).map(T::read).collect()
+        T::read_all(&self.bytes)
     }
 
     /// Arrays of one type as rows of a new first dimension, which is how a batch is made of samples (`torch.stack`).

@@ -174,10 +174,25 @@ pub trait Row {
     fn write(&self, out: &mut Vec<u8>);
     #[doc(hidden)]
     fn is_even(&self) -> bool;
+    /// All rows of a slice: numbers are written by code that is compiled here and not in a cell.
+    #[doc(hidden)]
+    fn write_all(rows: &[Self], out: &mut Vec<u8>)
+    where
+        Self: Sized,
+    {
+        rows.iter().for_each(|row| row.write(out));
+    }
+    #[doc(hidden)]
+    fn are_even(rows: &[Self]) -> bool
+    where
+        Self: Sized,
+    {
+        rows.iter().all(|row| row.is_even() && row.shape() == rows[0].shape())
+    }
 }
 
 macro_rules! elements {
-    ($($t:ident as $as:ty),*) => {$(
+    ($($t:ident as $as:ty: $alike:expr),*) => {$(
         impl Row for $t {
             const DTYPE: DType = <$as as Element>::DTYPE;
             fn shape(&self) -> Vec<usize> {
@@ -189,23 +204,30 @@ macro_rules! elements {
             fn is_even(&self) -> bool {
                 true
             }
+            fn write_all(rows: &[$t], out: &mut Vec<u8>) {
+                let alike: fn(&[$t]) -> &[$as] = $alike;
+                <$as as Element>::write_all(alike(rows), out);
+            }
+            fn are_even(_: &[$t]) -> bool {
+                true
+            }
         }
     )*};
 }
 // Indices are int64, as one of them is.
 elements!(
-    f32 as f32,
-    f64 as f64,
-    i8 as i8,
-    i16 as i16,
-    i32 as i32,
-    i64 as i64,
-    u8 as u8,
-    u16 as u16,
-    u32 as u32,
-    u64 as u64,
-    bool as bool,
-    usize as i64
+    f32 as f32: |all| all,
+    f64 as f64: |all| all,
+    i8 as i8: |all| all,
+    i16 as i16: |all| all,
+    i32 as i32: |all| all,
+    i64 as i64: |all| all,
+    u8 as u8: |all| all,
+    u16 as u16: |all| all,
+    u32 as u32: |all| all,
+    u64 as u64: |all| all,
+    bool as bool: |all| all,
+    usize as i64: bytemuck::cast_slice
 );
 
 impl<T: Row> Row for [T] {
@@ -214,10 +236,10 @@ impl<T: Row> Row for [T] {
         std::iter::once(self.len()).chain(self.first().into_iter().flat_map(T::shape)).collect()
     }
     fn write(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|row| row.write(out));
+        T::write_all(self, out);
     }
     fn is_even(&self) -> bool {
-        self.iter().all(|row| row.is_even() && row.shape() == self[0].shape())
+        T::are_even(self)
     }
 }
 
@@ -349,7 +371,7 @@ impl Tensor {
             );
         }
         let mut bytes = Vec::with_capacity(std::mem::size_of_val(data));
-        data.iter().for_each(|x| Element::write(*x, &mut bytes));
+        T::write_all(data, &mut bytes);
         Tensor::of_bytes(&bytes, Type::new(T::DTYPE, shape))
     }
 

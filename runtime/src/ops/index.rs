@@ -54,11 +54,23 @@ fn vectors(l: &mut Lower, parts: Vec<Val>) -> Val {
     if parts.len() == 1 { parts[0].clone() } else { l.concatenate(&parts.iter().collect::<Vec<_>>(), last) }
 }
 
-/// Full positions for torch's `gather` and `scatter`: the index along `dim`, counting in the other dimensions.
-fn positions(l: &mut Lower, index: &Val, dim: usize, sizes: &Shape) -> Val {
+/// How the positions of torch's `gather` and `scatter` are told, and which dimensions are the same in both: where those are as long
+/// in the index as in the tensor, a position is a number, and devices that share a batch share the op; otherwise it is one in all
+/// dimensions, the index along `dim` and counting in the others.
+fn positions(l: &mut Lower, index: &Val, dim: usize, sizes: &Shape) -> (Val, Vec<usize>) {
+    let batch: Vec<usize> = (0..sizes.len()).filter(|&d| d != dim).collect();
+    let alike = batch.iter().all(|&d| index.shape()[d] == sizes[d]);
     let index = wrapped(l, index, sizes[dim]);
+    if alike {
+        return (vectors(l, vec![index]), batch);
+    }
     let parts = (0..sizes.len()).map(|d| if d == dim { index.clone() } else { l.iota(&index.ty, d) }).collect();
-    vectors(l, parts)
+    (vectors(l, parts), vec![])
+}
+
+/// The dimensions that positions are told in.
+fn told(rank: usize, batch: &[usize]) -> String {
+    numbers((0..rank).filter(|d| !batch.contains(d)))
 }
 
 fn numbers(items: impl IntoIterator<Item = usize>) -> String {
@@ -93,11 +105,13 @@ pub(super) static GATHER: Entry = Entry::new(
             return l.constant(0.0, &out);
         }
         let rank = x.rank();
-        let at = positions(l, &index, l.attrs.index(0), x.shape());
+        let (at, batch) = positions(l, &index, l.attrs.index(0), x.shape());
         let attributes = format!(
-            "{{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [{all}], \
-             start_index_map = [{all}], index_vector_dim = {rank}>, slice_sizes = array<i64{ones}>, indices_are_sorted = false}}",
-            all = numbers(0..rank),
+            "{{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [{told}], \
+             operand_batching_dims = [{batch}], start_indices_batching_dims = [{batch}], start_index_map = [{told}], \
+             index_vector_dim = {rank}>, slice_sizes = array<i64{ones}>, indices_are_sorted = false}}",
+            told = told(rank, &batch),
+            batch = numbers(batch.iter().copied()),
             ones = array(&vec![1; rank]),
         );
         l.op("gather", &[&x, &at], &attributes, out)
@@ -115,7 +129,8 @@ pub(super) static GATHER: Entry = Entry::new(
 .grad(|g| {
     let dx = added_up(g, |zeros, dy| scatter_with(zeros, g.attrs.index(0), g.x(1), dy, ADD));
     vec![Some(dx), None]
-}).bucket(bucket::gather);
+})
+.bucket(bucket::gather);
 
 /// What is combined at a place is combined in this dtype: sums of halves in f32, and rounded once.
 fn summed_in(how: i64, dtype: DType) -> DType {
@@ -147,15 +162,17 @@ pub(super) static SCATTER: Entry = Entry::new(
                 l.slice(&src, &vec![0; rank], &limit, &vec![1; rank])
             }
         };
-        let at = positions(l, &index, l.attrs.index(0), x.shape());
+        let (at, batch) = positions(l, &index, l.attrs.index(0), x.shape());
         let how = l.attrs.int(1);
         let dtype = summed_in(how, x.dtype());
         let (x, src) = (l.convert(&x, dtype), l.convert(&src, dtype));
         let region = region(l, how, dtype);
         let attributes = format!(
-            "{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{all}], \
-             scatter_dims_to_operand_dims = [{all}], index_vector_dim = {rank}>, indices_are_sorted = false, unique_indices = false}}",
-            all = numbers(0..rank),
+            "{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{told}], \
+             input_batching_dims = [{batch}], scatter_indices_batching_dims = [{batch}], scatter_dims_to_operand_dims = [{told}], \
+             index_vector_dim = {rank}>, indices_are_sorted = false, unique_indices = false}}",
+            told = told(rank, &batch),
+            batch = numbers(batch.iter().copied()),
         );
         let ty = x.ty.clone();
         let [y] = l.with_regions("scatter", &[&x, &at, &src], &[region], &attributes, [ty]);

@@ -352,7 +352,7 @@ impl Tensor {
             let wide = |b: &[u8]| T::read(&(dtype.read(b).as_f64() as f32).to_le_bytes());
             return bytes.chunks_exact(dtype.size()).map(wide).collect();
         }
-        bytes.chunks_exact(dtype.size()).map(T::read).collect()
+        T::read_all(&bytes)
     }
 
     /// The one element of a tensor as f64 (`torch.Tensor.item`). Runs what the tensor needs.

@@ -2,8 +2,8 @@
 use super::change::Change;
 use super::instead::{ANSWER, Found, given};
 use super::literals::{is_rust, rusty};
-use super::ours::{Function, Ours};
-use super::signatures::{Given, same};
+use super::ours::{Function, Ours, same};
+use super::signatures::Given;
 use super::texts::Texts;
 use super::words::{Words, own_name, receiver};
 use crate::eval::text::scan;

@@ -1,10 +1,24 @@
 //! What the runtime has, by its public names: types with their fields and variants, functions with what they take.
 use super::lines::Lines;
-use super::signatures::same;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use syn::spanned::Spanned;
+
+/// Torch takes some names for one another, and ours are sometimes the other one.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    const SAME: [&[&str]; 8] = [
+        &["dim", "dims", "axis"],
+        &["keepdim", "keepdims"],
+        &["shape", "size", "normalized_shape"],
+        &["p", "ord"],
+        &["fill_value", "value"],
+        &["num_workers", "workers"],
+        &["correction", "unbiased"],
+        &["upper", "UPLO"],
+    ];
+    one.eq_ignore_ascii_case(other) || SAME.iter().any(|all| all.contains(&one) && all.contains(&other))
+}
 
 /// The runtime's public names with their signatures, asked for when they are wanted.
 pub struct Ours<'a> {

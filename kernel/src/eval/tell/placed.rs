@@ -1,6 +1,7 @@
 //! Whether what a call names is what a row of the table has in that place: `DataLoader(d, 4, collate_fn=f)` is no
 //! `DataLoader(d, 4, k)`.
-use super::signatures::{SIGNATURES, Torch, same};
+use super::ours::same;
+use super::signatures::{SIGNATURES, Torch};
 use super::words::Words;
 use std::collections::HashMap;
 use std::ops::Range;

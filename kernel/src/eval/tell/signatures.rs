@@ -1,6 +1,6 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
 use super::literals::{closure_that_is_given, is_whole, powers};
-use super::ours::{Function, Ours};
+use super::ours::{Function, Ours, same};
 use super::values::{alike, call_of, floats, is_dtype, is_number, plain};
 use super::words::{Words, bare_list, compared, inside, is_one, listed, receiver, unquoted};
 use std::collections::HashMap;
@@ -124,21 +124,6 @@ fn nothing(bound: &Bound, ty: &str) -> Option<&'static str> {
 fn flat(bound: &Bound, ty: &str, all: &[Option<Bound>]) -> bool {
     let keeps = |b: &Bound| b.name == "keepdim" && b.given.as_deref().map(plain) == Some("true");
     bound.name == "dim" && ty == "i64" && bound.value() == Some("None") && !all.iter().flatten().any(keeps)
-}
-
-/// Torch takes some names for one another, and ours are sometimes the other one.
-pub(super) fn same(one: &str, other: &str) -> bool {
-    const SAME: [&[&str]; 8] = [
-        &["dim", "dims", "axis"],
-        &["keepdim", "keepdims"],
-        &["shape", "size", "normalized_shape"],
-        &["p", "ord"],
-        &["fill_value", "value"],
-        &["num_workers", "workers"],
-        &["correction", "unbiased"],
-        &["upper", "UPLO"],
-    ];
-    one.eq_ignore_ascii_case(other) || SAME.iter().any(|all| all.contains(&one) && all.contains(&other))
 }
 
 impl Ours<'_> {

@@ -74,11 +74,10 @@ fn open() -> Result<OpenClient> {
         platform = PLATFORMS[0];
     }
     let library = platform.library()?;
-    for (name, value) in platform.environment {
-        crate::sys::set_env_default(name, value);
-    }
+    let options = (platform.options)()?;
+    platform.prepare(&options, 1);
     let plugin = Plugin::load(&library)?;
-    let client = plugin.create_client(&(platform.options)()?).map_err(|e| platform.refused(e))?;
+    let client = plugin.create_client(&options).map_err(|e| platform.refused(e))?;
     of(Client::Here(client), platform, &format!("the plugin {}", library.display()))
 }
 

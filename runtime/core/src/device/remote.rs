@@ -63,11 +63,9 @@ fn make(how: &Open, store: Arc<dyn KeyValueStore>) -> std::result::Result<(xlazy
     }
     let platform = if how.workers > 1 && platform.name == CPU.name { &CPU_OF_SEVERAL } else { platform };
     let library = platform.library().map_err(said)?;
-    for (name, value) in platform.environment {
-        sys::set_env_default(name, value);
-    }
-    let plugin = Plugin::load(&library).map_err(|e| failed(e.to_string()))?;
     let options = (platform.options)().map_err(said)?;
+    platform.prepare(&options, how.workers);
+    let plugin = Plugin::load(&library).map_err(|e| failed(e.to_string()))?;
     let alone = || plugin.create_client(&options).map_err(|e| said(platform.refused(e)));
     if how.workers == 1 {
         return Ok((alone()?, false));

@@ -48,6 +48,8 @@ struct Run {
     signal: Signal,
     /// Others wait for this worker's part.
     together: bool,
+    /// It failed while others had part in it: why, and how many looks ago.
+    failed: Option<(Error, u32)>,
 }
 
 /// What a question waits for.
@@ -65,6 +67,8 @@ const UNHEARD: u32 = 10;
 const REACHED: Duration = Duration::from_secs(90);
 /// What may wait to be written to one worker.
 const MOST_QUEUED: usize = 256 << 20;
+/// In so many looks a worker is found dead: what fails on the others because of that is told as its death.
+const FOUND: u32 = 2;
 /// How long what a worker wrote last may take to come.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -282,7 +286,7 @@ impl Pod {
         let (link, signal) = (&self.links[worker], Signal::default());
         let mut issued = lock(&link.issued);
         let run = *issued + 1;
-        lock(&self.waiting).runs.insert((worker, run), Run { signal: signal.clone(), together });
+        lock(&self.waiting).runs.insert((worker, run), Run { signal: signal.clone(), together, failed: None });
         self.tell(worker, &command(run)).inspect_err(|_| drop(lock(&self.waiting).runs.remove(&(worker, run))))?;
         *issued = run;
         drop(issued);
@@ -306,20 +310,26 @@ impl Pod {
             Said::Ended { run, failed, started } => {
                 link.started.fetch_max(run, Ordering::Relaxed);
                 link.ended.fetch_max(run, Ordering::Relaxed);
-                let Some(of) = lock(&self.waiting).runs.remove(&(worker, run)) else { return };
-                let result = failed.map_or(Ok(()), |e| Err(self.failure(worker, &e)));
-                match &result {
+                let mut waiting = lock(&self.waiting);
+                let Some(mut of) = waiting.runs.remove(&(worker, run)) else { return };
+                match failed.map(|e| self.failure(worker, &e)) {
+                    // What it says may be that another one is gone.
+                    Some(e) if of.together && started => {
+                        of.failed = Some((e, 0));
+                        waiting.runs.insert((worker, run), of);
+                    }
                     // The others wait in it for this one.
-                    Err(e) if of.together && !started => {
+                    Some(e) if of.together => {
+                        drop(waiting);
                         let name = &link.name;
                         self.end(format!(
                             "{name} could not start program {run}, and the others wait for it: {}",
                             e.message
                         ));
+                        of.signal.give(Err(e));
                     }
-                    _ => {}
+                    failed => of.signal.give(failed.map_or(Ok(()), Err)),
                 }
-                of.signal.give(result);
             }
             Said::Compiled { request, .. } | Said::Answer { request, .. } => {
                 let Some(answer) = lock(&self.waiting).answers.remove(&request) else { return };
@@ -335,6 +345,20 @@ impl Pod {
                 told.into_iter().for_each(|(to, command)| self.links[to].tell(&command));
             }
         }
+    }
+
+    /// Tells of what failed so many looks ago, while no worker was found dead.
+    fn tell_failures(&self) {
+        let mut waiting = lock(&self.waiting);
+        let told = |_: &(usize, u64), run: &mut Run| {
+            run.failed.as_mut().is_some_and(|(_, looks)| {
+                *looks += 1;
+                *looks > FOUND
+            })
+        };
+        let told: Vec<Run> = waiting.runs.extract_if(told).map(|(_, run)| run).collect();
+        drop(waiting);
+        told.into_iter().for_each(|run| run.signal.give(run.failed.map_or(Ok(()), |(e, _)| Err(e))));
     }
 
     /// A worker's output has ended, or is none of a worker.
@@ -459,5 +483,6 @@ fn look_after(of: &Weak<Pod>) {
         pod.links.iter().filter(|l| l.reached.load(Ordering::Relaxed)).for_each(|l| {
             l.unheard.fetch_add(1, Ordering::Relaxed);
         });
+        pod.tell_failures();
     }
 }

@@ -10,7 +10,10 @@ pub struct Spec {
     pub arrives: bool,
     /// The workers' platform; their own choice where it is empty.
     pub platform: String,
-    /// What is set in each worker before its plugin is loaded; `{i}`, `{n}`, `{host}` and `{hosts}` are its own.
+    /// How many slices of a TPU the workers are, which data centres' network joins.
+    slices: usize,
+    /// What is set in each worker before its plugin is loaded; `{i}`, `{n}`, `{host}` and `{hosts}` are its own, and so are `{slice}`,
+    /// `{in_slice}` and `{of_slice}`, the hosts of its slice; `{first}` is the first of all.
     variables: Vec<(String, String)>,
 }
 
@@ -34,7 +37,7 @@ impl Spec {
         let mut words = words(text)?.into_iter();
         let (mut workers, mut via, mut hosts) = (None, None, Vec::new());
         let (mut devices, mut platform, mut name, mut zone, mut worker) = (None, String::new(), None, None, None);
-        let mut variables = Vec::new();
+        let (mut variables, mut slices) = (Vec::new(), 1);
         while let Some(option) = words.next() {
             let (option, with) = match option.split_once('=') {
                 Some((option, value)) if option.starts_with("--") => (option.to_owned(), Some(value.to_owned())),
@@ -44,6 +47,7 @@ impl Spec {
             match option.as_str() {
                 "--workers" => workers = Some(number(&option, &value()?)?),
                 "--devices" => devices = Some(number(&option, &value()?)?),
+                "--slices" => slices = number(&option, &value()?)?,
                 "--via" => via = Some(value()?),
                 "--hosts" => hosts = value()?.split(',').map(host).collect::<Result<_, _>>()?,
                 "--device" => platform = value()?.to_uppercase(),
@@ -57,7 +61,7 @@ impl Spec {
                 }
                 other => {
                     return Err(format!(
-                        "a pod has no option `{other}`: there are --workers N, --via WAY, --hosts a,b, --devices N, --device \
+                        "a pod has no option `{other}`: there are --workers N, --via WAY, --hosts a,b, --devices N, --slices N, --device \
                          PLATFORM, --name NAME, --zone ZONE, --worker COMMAND, --env NAME=VALUE"
                     ));
                 }
@@ -67,6 +71,12 @@ impl Spec {
         let n = workers.unwrap_or(hosts.len().max(1));
         if !hosts.is_empty() && hosts.len() != n {
             return Err(format!("--workers is {n}, and --hosts names {}", xlazy_mime::count(hosts.len(), "host")));
+        }
+        if n % slices != 0 {
+            return Err(format!(
+                "--slices is {slices}, and {} are none that split evenly",
+                xlazy_mime::count(n, "worker")
+            ));
         }
         let known = WAYS.iter().find(|(way, _)| *way == via);
         let template = match known {
@@ -114,20 +124,34 @@ impl Spec {
         }
         if platform == "TPU" && n > 1 && matches!(via.as_str(), "ssh" | "srun") && !hosts.is_empty() {
             // Where no metadata server tells libtpu who the others are.
-            variables.push(("TPU_WORKER_ID".into(), "{i}".into()));
-            variables.push(("TPU_WORKER_HOSTNAMES".into(), "{hosts}".into()));
+            let mut set = |name: &str, value: &str| variables.push((name.to_owned(), value.to_owned()));
+            set("TPU_WORKER_ID", "{in_slice}");
+            set("TPU_WORKER_HOSTNAMES", "{of_slice}");
+            if slices > 1 {
+                set("MEGASCALE_COORDINATOR_ADDRESS", "{first}");
+                set("MEGASCALE_NUM_SLICES", &slices.to_string());
+                set("MEGASCALE_SLICE_ID", "{slice}");
+            }
         }
-        Ok(Spec { workers: (0..n).map(one).collect(), arrives, platform, variables })
+        Ok(Spec { workers: (0..n).map(one).collect(), arrives, platform, slices, variables })
     }
 
     /// What is set in a worker.
     pub fn variables(&self, i: usize) -> Vec<(String, String)> {
-        let hosts: Vec<&str> = self.workers.iter().map(|(host, _)| host.as_str()).collect();
+        // Who logs in there is none of the name.
+        let name = |host: &'_ str| host.rfind('@').map_or(0, |at| at + 1);
+        let hosts: Vec<&str> = self.workers.iter().map(|(host, _)| &host[name(host)..]).collect();
+        let each = hosts.len() / self.slices;
+        let (slice, in_slice) = (i / each, i % each);
         let own = |v: &str| {
             v.replace("{i}", &i.to_string())
                 .replace("{n}", &hosts.len().to_string())
                 .replace("{hosts}", &hosts.join(","))
                 .replace("{host}", hosts[i])
+                .replace("{first}", hosts[0])
+                .replace("{slice}", &slice.to_string())
+                .replace("{in_slice}", &in_slice.to_string())
+                .replace("{of_slice}", &hosts[slice * each..][..each].join(","))
         };
         self.variables.iter().map(|(name, v)| (name.clone(), own(v))).collect()
     }
@@ -248,5 +272,20 @@ mod tests {
         assert_eq!((of("ID"), of("XLAZY_CPU_DEVICES")), (Some("x1of2"), Some("3")));
         assert_eq!((of("TPU_WORKER_ID"), of("TPU_WORKER_HOSTNAMES")), (Some("1"), Some("a,b")));
         assert_eq!(spec.platform, "TPU");
+    }
+
+    #[test]
+    fn slices_have_workers_of_their_own() {
+        let spec = read("--hosts me@a,me@b,c,d --device tpu --slices 2").unwrap();
+        let all = spec.variables(3);
+        let wanted = [
+            ("TPU_WORKER_ID", "1"),
+            ("TPU_WORKER_HOSTNAMES", "c,d"),
+            ("MEGASCALE_COORDINATOR_ADDRESS", "a"),
+            ("MEGASCALE_NUM_SLICES", "2"),
+            ("MEGASCALE_SLICE_ID", "1"),
+        ];
+        assert!(all.iter().map(|(name, value)| (name.as_str(), value.as_str())).eq(wanted), "{all:?}");
+        assert!(read("--workers 3 --slices 2").unwrap_err().contains("3 workers are none that split evenly"));
     }
 }

@@ -6,10 +6,10 @@
 use super::cache::Program;
 use super::checks;
 use super::packs::pack;
-use crate::device::{DeviceData, client, make_room, watch};
+use crate::device::{DeviceData, client, client_if_open, make_room, watch};
 use crate::ir::{Cut, Leaf};
 use crate::mesh::{Mesh, Sharding};
-use crate::pod::{Buffer, LoadedExecutable};
+use crate::pod::{Buffer, Client, LoadedExecutable};
 use crate::proto::Message;
 use crate::ty::{Shape, TypeRef};
 use crate::{Error, Result};
@@ -147,9 +147,17 @@ fn refuse_after_failure() -> Result<()> {
     if !FAILED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let message = "a program for several devices could not be started, and the devices still wait for one another: restart the \
-                   session (`%restart`), then `%recover`";
-    Err(Error::Usage { message: message.into() })
+    let anew = match client_if_open().is_some_and(|c| matches!(c.pjrt, Client::Pod(_))) {
+        true => {
+            "`%pod restart` starts all workers anew, and then `%recover` runs the cells again that made what they held"
+        }
+        false => "restart the kernel, and run the cells again",
+    };
+    Err(Error::Usage {
+        message: format!(
+            "a program for several devices could not be started, and the devices still wait for one another: {anew}"
+        ),
+    })
 }
 
 fn packs(cut: &Cut, program: &Program) -> Result<Vec<Arc<[Buffer]>>> {

@@ -28,6 +28,11 @@ pub static CPU: Platform = Platform {
     lacks: |_| None,
     // Without these the libraries print log lines and turn oneDNN on, which changes results in the last bits.
     environment: &[("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")],
+    // Devices of one processor come to a collective as they get their turn, and an abort after 40 seconds ends all that there is.
+    flags_of_several: &[
+        "--xla_cpu_collective_call_terminate_timeout_seconds=604800",
+        "--xla_cpu_collective_call_warn_stuck_timeout_seconds=604800",
+    ],
     no_client: "",
     remedy: "Run `xlazy plugins install cpu`, or set XLAZY_CPU_PLUGIN to the path of a libpjrt_cpu.so.",
 };

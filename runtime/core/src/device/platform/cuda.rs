@@ -20,6 +20,7 @@ pub static CUDA: Platform = Platform {
         })
     },
     environment: &[("TF_CPP_MIN_LOG_LEVEL", "3")],
+    flags_of_several: &[],
     no_client: "Does `nvidia-smi` list the GPU, with a driver of 525 or later (580 for CUDA 13), and does CUDA_VISIBLE_DEVICES leave it visible? \
                 TF_CPP_MIN_LOG_LEVEL=0 in the kernel's environment makes XLA say more",
     remedy: "Run `xlazy plugins install cuda12`, or set XLAZY_CUDA_PLUGIN to the xla_cuda_plugin.so of the Python package \

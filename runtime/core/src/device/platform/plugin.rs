@@ -1,5 +1,5 @@
 //! What a platform is: its plugin, with options and environment.
-use crate::{Error, Result};
+use crate::{Error, Result, sys};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use xlazy_mime::private;
@@ -21,6 +21,8 @@ pub struct Platform {
     pub lacks: fn(&str) -> Option<&'static str>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
+    /// Flags of XLA's that a client of several devices wants, where the user has not set them.
+    pub flags_of_several: &'static [&'static str],
     /// What to look at where the plugin is there and makes no client; may be empty.
     pub no_client: &'static str,
     /// What to do when there is no plugin.
@@ -28,6 +30,15 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// Sets what the plugin reads when it is loaded, for a client with these options that is one of `workers`.
+    pub fn prepare(&self, options: &[(&str, Value)], workers: u32) {
+        self.environment.iter().for_each(|(name, value)| sys::set_env_default(name, value));
+        let counts_several = |(_, value): &(&str, Value)| matches!(value, Value::Int(n) if *n > 1);
+        if workers > 1 || options.iter().any(counts_several) {
+            sys::add_flags("XLA_FLAGS", self.flags_of_several);
+        }
+    }
+
     /// The plugin's words when it made no client, and what to look at.
     pub fn refused(&self, why: xlazy_pjrt::Error) -> Error {
         match self.no_client {

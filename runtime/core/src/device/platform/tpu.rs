@@ -10,6 +10,7 @@ pub static TPU: Platform = Platform {
     form: |program| program.into(),
     lacks: |_| None,
     environment: &[],
+    flags_of_several: &[],
     no_client: "",
     remedy: "Run `xlazy plugins install tpu`, or set TPU_LIBRARY_PATH to a libtpu.so that is there already.",
 };
