@@ -6,6 +6,7 @@ use super::report::say;
 use super::transport::{Reached, reached, user_config_folder};
 use super::{chips, engines, plugins};
 use crate::eval::install::Installation;
+use crate::eval::remedy::Came;
 use crate::terminal;
 use clap::{ArgMatches, Command};
 use nix::sys::signal::{Signal, kill};
@@ -122,8 +123,7 @@ fn rustc(found: Found) -> Vec<Check> {
     let rustc = &installation.toolchain.rustc;
     let Some(RustcVersion { release, commit }) = RustcVersion::of(rustc) else {
         let why = format!("{} does not run", rustc.display());
-        let advice = "install Rust (https://rustup.rs), then run ./install.sh again";
-        return vec![Check::new("rustc", Status::Fail, why, advice)];
+        return vec![Check::new("rustc", Status::Fail, why, Came::this().compiler())];
     };
     let built = home(installation).and_then(|h| xlazy_mime::regular::read_to_string(h.join("runtime.json")).ok());
     let built: Value = built.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -137,7 +137,7 @@ fn rustc(found: Found) -> Vec<Check> {
         Some(_) => {
             let with = built.get("rustc").and_then(Value::as_str).unwrap_or("another one");
             let found = format!("{} is {release}, the runtime was built with {with}", rustc.display());
-            Check::new("rustc", Status::Fail, found, "run ./install.sh again: it rebuilds the runtime with this rustc")
+            Check::new("rustc", Status::Fail, found, format!("{}: the two have to fit", Came::this().again()))
         }
     };
     vec![check]
@@ -155,13 +155,13 @@ fn linker(found: Found) -> Vec<Check> {
         }
         (None, Some(cc)) => {
             let found = format!("no rust-lld, so cells link through cc ({}), which is slower", first_line(&cc));
-            Check::new("linker", Status::Warn, found, "rustup's toolchains bring rust-lld along")
+            Check::new("linker", Status::Warn, found, Came::this().linker())
         }
         (None, None) => Check::new(
             "linker",
             Status::Fail,
             "neither rust-lld nor cc",
-            "rustup's toolchains bring rust-lld along; or install a C compiler: apt install gcc libc6-dev",
+            format!("{}; or install a C compiler: apt install gcc libc6-dev", Came::this().linker()),
         ),
     }]
 }
@@ -171,7 +171,8 @@ fn cell(found: Found) -> Vec<Check> {
     if found.is_err() {
         return Vec::new();
     }
-    let advice = "try `xlazy eval '40 + 2'` and read its error; ./install.sh rebuilds what is missing";
+    let again = Came::this().again();
+    let advice = format!("try `xlazy eval '40 + 2'` and read its error; where something is missing, {again}");
     let tried = within(Duration::from_secs(60), || {
         let engine = engines::start().map_err(|f| f.message)?;
         let start = Instant::now();
@@ -312,7 +313,7 @@ fn jupyter(found: Found) -> Vec<Check> {
             "JupyterLab",
             Status::Warn,
             "not found; the REPL and `xlazy run` work without it",
-            "pip install jupyterlab, or run ./install.sh",
+            Came::this().jupyter(),
         ),
     }]
 }
