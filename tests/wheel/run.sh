@@ -12,13 +12,20 @@ fail() {
 started=$SECONDS
 step() { printf '[%3d s] %s\n' $((SECONDS - started)) "$*"; }
 
-venv=$root/target/wheel-venv
-if ! cat tests/requirements.txt tests/wheel/requirements.txt | cmp -s - "$venv/requirements.stamp"; then
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/wheel/requirements.txt auditwheel==6.8.2
-  cat tests/requirements.txt tests/wheel/requirements.txt >"$venv/requirements.stamp"
-fi
+venv=$root/target/wheel-venv colab=$root/target/colab-venv
+# environment FOLDER FILE…: a Python environment that has what the first of the files asks for, which the others are a part of.
+environment() {
+  local folder=$1
+  shift
+  if ! cat "$@" | cmp -s - "$folder/requirements.stamp"; then
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$1"
+    cat "$@" >"$folder/requirements.stamp"
+  fi
+}
+environment "$venv" tests/wheel/requirements.txt tests/requirements.txt
+environment "$colab" tests/wheel/colab-requirements.txt
 
 step "building the wheels"
 wheels=$root/target/wheels
@@ -81,6 +88,13 @@ step "lessons and Python notebooks"
 bare "$new/bin/xlazy" lessons lessons >/dev/null
 [[ -s lessons/02-digits.ipynb && -s lessons/data/digits.csv.gz ]] || fail "lessons are missing"
 bare "$new/bin/python" -m pytest -p no:cacheprovider -q "$root/tests/wheel"
+
+step "Python notebooks with Colab's versions of Jupyter's packages"
+mkdir "$home/packages"
+ln -s "$new"/lib/python3*/site-packages/{xlazy,xlazy_rust,fastatomstruct_xla_cpu} "$home/packages"
+# What is asked of these packages, and not what of Rust.
+bare PATH="$colab/bin" VIRTUAL_ENV="$colab" PYTHONPATH="$home/packages" "$colab/bin/python" -m pytest -p no:cacheprovider -q \
+  -k 'not arrays and not sentence and not comment and not pages and not told_once' "$root/tests/wheel/test_magic.py"
 
 # ---- And away again
 
