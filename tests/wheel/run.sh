@@ -88,6 +88,14 @@ bare "$new/bin/jupyter" kernelspec list | grep "xlazy *$new/share/jupyter/kernel
 [[ $(bare PATH="$new/bin:/usr/bin:/bin" XLAZY_CACHE="$home/with-cc" "$new/bin/xlazy" eval ':dep serde_json = "1"' \
   'serde_json::json!([1, 2]).to_string().len()' 2>/dev/null) == 5 ]] || fail ":dep serde_json fails beside a C compiler"
 
+step "uvx, which installs nothing"
+mkdir "$home/uv"
+# The launcher that uv writes asks the shell where it lies.
+said=$(bare PATH="$new/bin:/usr/bin:/bin" HOME="$home/uv" UV_OFFLINE=1 "$new/bin/uvx" --quiet --python "$new/bin/python" \
+  --no-index --find-links "$wheels" xlazy repl <<<'tensor([1.0, 2.0]).sum().item()') || fail "uvx xlazy repl fails: $said"
+[[ $said == *3.0* ]] || fail "uvx xlazy repl does not compute: $said"
+rm -rf "$home/uv"
+
 step "lessons and Python notebooks"
 bare "$new/bin/xlazy" lessons lessons >/dev/null
 [[ -s lessons/02-digits.ipynb && -s lessons/data/digits.csv.gz ]] || fail "lessons are missing"
