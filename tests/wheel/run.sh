@@ -33,7 +33,11 @@ wheels=$root/target/wheels
 XLAZY_WHEEL_LEVEL=${XLAZY_WHEEL_LEVEL:-1} XLAZY_WHEEL_PROFILE=release scripts/wheel.sh "$wheels"
 for wheel in "$wheels"/xlazy*.whl; do
   tag=$(sed -n 's/.*-\(manylinux_[0-9_]*_x86_64\)\.whl/\1/p' <<<"$wheel")
-  python3 -m zipfile -l "$wheel" | grep 'dist-info/licenses/[LT]' >/dev/null || fail "$wheel names no licences"
+  listed=$(python3 -m zipfile -l "$wheel")
+  grep 'dist-info/licenses/[LT]' <<<"$listed" >/dev/null || fail "$wheel names no licences"
+  # The same files make the same wheel.
+  clock=$(sed 1d <<<"$listed" | grep -v ' 2020-01-01 00:00:00 ' | head -1) || true
+  [[ -z $clock ]] || fail "$wheel has the time at which it was made: $clock"
   # The README says which glibc the newest of them asks for.
   glibc=$(tr _ . <<<"${tag#manylinux_}" | cut -d. -f1,2)
   promised=$(sed -n 's/.*glibc \([0-9.]*\) or later.*/\1/p' README.md)
