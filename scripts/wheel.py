@@ -72,7 +72,7 @@ class Wheel:
         wheel = f"Wheel-Version: 1.0\nGenerator: xlazy\nRoot-Is-Purelib: false\nTag: {tag}\n"
         self.add(f"{info}/WHEEL", wheel.encode())
         record = "\n".join([*self.record, f"{info}/RECORD,,", ""])
-        self.zip.writestr(f"{info}/RECORD", record)
+        self.add(f"{info}/RECORD", record.encode())
         self.zip.close()
         size = self.path.stat().st_size
         if size > MOST:

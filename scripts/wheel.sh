@@ -5,7 +5,7 @@
 #
 # xlazy is the program, its runtime and the Python side. xlazy-rust, in three parts because package indexes take no more than
 # 100 MB at once, is what a cell needs of the Rust that built it. The wheels go by what the programs in them ask of the machine:
-# `auditwheel show` says the same of the first.
+# `auditwheel show` says the same, and of two of Rust's parts that their LLVM is not in them: it is in the third.
 #
 #   XLAZY_WHEEL_LEVEL    how hard zlib tries, 1 to 9 (default: 9)
 #   XLAZY_WHEEL_PROFILE  how hard rustc tries (default: dist; release is what the tests have built)

@@ -54,20 +54,26 @@ esac"#
     }
 
     fn plugins(&self, arguments: &[&str]) -> (bool, String) {
+        said(self.xlazy("plugins").args(arguments))
+    }
+
+    fn xlazy(&self, subcommand: &str) -> Command {
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
-        let Output { status, stdout, stderr } = home::at_home(&mut command, &self.0)
-            .arg("plugins")
-            .args(arguments)
+        home::at_home(&mut command, &self.0)
+            .arg(subcommand)
             .env("XLAZY_HOME", &self.0)
             .env("PATH", format!("{}:{path}", self.0.join("path").display()))
             .env_remove("TPU_LIBRARY_PATH")
             .env_remove("XLAZY_PLUGIN_DIR")
-            .env_remove("VIRTUAL_ENV")
-            .output()
-            .unwrap();
-        (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+            .env_remove("VIRTUAL_ENV");
+        command
     }
+}
+
+fn said(command: &mut Command) -> (bool, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
 impl Drop for Home {
@@ -94,6 +100,17 @@ fn the_list_has_what_is_there_and_what_could_be() {
     assert!(!home.0.join("plugins/tpu").exists());
     assert!(home.plugins(&["remove", "tpu"]).1.starts_with("nothing to remove"));
     assert!(!home.plugins(&["install", "gpu"]).0 && !home.plugins(&["remove", "gpu"]).0);
+}
+
+/// As where a Colab or a Cloud TPU VM has brought it.
+#[test]
+fn the_doctor_names_the_libtpu_that_is_there() {
+    let home = Home::new("doctor");
+    let library = home.0.join("libtpu.so");
+    std::fs::write(&library, "").unwrap();
+    let (_, text) = said(home.xlazy("doctor").env("TPU_LIBRARY_PATH", &library));
+    let named = format!("libtpu {} (from TPU_LIBRARY_PATH)", library.display());
+    assert!(text.lines().any(|l| l.contains("TPU  ") && l.contains(&named)), "{text}");
 }
 
 /// A plugin that was built here stays unless somebody wants the other one; the right library may come from anywhere, a wrong one

@@ -8,6 +8,7 @@ from IPython.display import clear_output
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
+from . import colab
 from .folder import Folder
 from .wire import Wire
 
@@ -180,10 +181,12 @@ class Session:
         return self.asking.get(message["parent_header"].get("msg_id"))
 
     def publish(self, message):
-        """Passes a message on as it is."""
-        kernel, kind = self.kernel(), message["msg_type"]
+        """Passes a message on."""
+        kernel, kind, content = self.kernel(), message["msg_type"], message["content"]
+        if "metadata" in content:
+            content = {**content, "metadata": colab.metadata(content)}
         more = {"parent": self.asker(message), "metadata": message["metadata"], "buffers": message["buffers"]}
-        kernel.session.send(kernel.iopub_socket, kind, message["content"], ident=kind.encode(), **more)
+        kernel.session.send(kernel.iopub_socket, kind, content, ident=kind.encode(), **more)
 
     def show(self, kind, content):
         publish = self.shell.display_pub.publish
@@ -196,7 +199,7 @@ class Session:
             sys.stderr.flush()
             publish(
                 data=content["data"],
-                metadata=content["metadata"],
+                metadata=colab.metadata(content),
                 transient=content.get("transient", {}),
                 update=kind == "update_display_data",
             )

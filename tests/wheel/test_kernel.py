@@ -21,6 +21,17 @@ def test_the_first_lesson_runs():
     assert all(c.execution_count for c in notebook.cells if c.cell_type == "code")
 
 
+# Where these name what is not here, they are Colab's all the same; tcmalloc, which is loaded before all others there, is another.
+COLAB = {
+    "COLAB_RELEASE_TAG": "release",
+    "CLICOLOR": "1",
+    "LD_LIBRARY_PATH": "/usr/lib64-nvidia",
+    "LD_PRELOAD": "libm.so.6",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "PYTHONPATH": "/env/python",
+}
+
+
 def test_it_starts_as_colab_starts_kernels(tmp_path):
     listed = subprocess.run(["jupyter", "kernelspec", "list", "--json"], capture_output=True, text=True, check=True)
     folder = json.loads(listed.stdout)["kernelspecs"]["xlazy"]["resource_dir"]
@@ -29,9 +40,11 @@ def test_it_starts_as_colab_starts_kernels(tmp_path):
     file, known = write_connection_file(str(tmp_path / "kernel.json"), ip=str(tmp_path / "k"), transport="ipc")
     assert json.loads(Path(file).read_text())["transport"] == "ipc"
     command = [sys.executable if a == "python" else a.replace("{connection_file}", file) for a in spec.argv]
-    # Its own folder, and an environment in which everything is said to be Colab's.
-    surroundings = os.environ | {"COLAB_RELEASE_TAG": "release", "JPY_PARENT_PID": str(os.getpid()), "CLICOLOR": "1"}
-    kernel = subprocess.Popen(command, cwd=tmp_path, env=surroundings)
+    # Its own folder, an empty home, and what Colab's environment has.
+    for folder in ("content", "root"):
+        (tmp_path / folder).mkdir()
+    surroundings = os.environ | COLAB | {"HOME": str(tmp_path / "root"), "JPY_PARENT_PID": str(os.getpid())}
+    kernel = subprocess.Popen(command, cwd=tmp_path / "content", env=surroundings)
     try:
         client = BlockingKernelClient()
         client.load_connection_file(file)

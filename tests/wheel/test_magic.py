@@ -4,6 +4,7 @@ import contextlib
 import os
 import queue
 import time
+from importlib.metadata import version
 
 import nbformat
 import numpy
@@ -193,6 +194,9 @@ def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     assert shown[:1] == ["3.0"], shown
 
 
+beside_cells = pytest.mark.skipif(int(version("ipykernel").split(".")[0]) < 7, reason="this ipykernel hears nothing while a cell runs")
+
+
 def subshell(client):
     """Of the Python kernel: what a front end sends it is heard while a cell runs."""
     client.session.send(client.control_channel.socket, client.session.msg("create_subshell_request", {}))
@@ -231,6 +235,7 @@ def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
     assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"] == ["7"]
 
 
+@beside_cells
 def test_a_widget_that_is_moved_while_a_cell_runs_is_seen_by_it(front):
     _, client = front
     beside = subshell(client)
@@ -245,6 +250,7 @@ def test_a_widget_that_is_moved_while_a_cell_runs_is_seen_by_it(front):
     assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"][:1] == ["7"]
 
 
+@beside_cells
 def test_widgets_are_moved_and_cells_run_at_once(front):
     _, client = front
     beside = subshell(client)
@@ -291,6 +297,39 @@ def test_what_a_thread_writes_stands_below_the_cell_that_started_it(front, tmp_p
     (tmp_path / "go").touch()
     message = client.get_iopub_msg(timeout=60)
     assert (message["parent_header"]["msg_id"], message["content"].get("text")) == (starts, "from the thread\n")
+
+
+# What Colab has, as far as widgets go: its manager is off until somebody enables it.
+COLAB = """import sys, types
+colab = types.ModuleType("google.colab.output")
+colab._widgets, times = types.SimpleNamespace(_installed_url=None), []
+def enable():
+    times.append(1)
+    colab._widgets._installed_url = "https://manager"
+colab.enable_custom_widget_manager = enable
+sys.modules["google.colab.output"] = colab"""
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def test_colab_is_told_which_manager_shows_a_widget(tmp_path):
+    waits = f"while !std::path::Path::new(\"{tmp_path}/go\").exists() {{ std::thread::sleep(std::time::Duration::from_millis(5)); }}"
+    told = {"colab": {"custom_widget_manager": {"url": "https://manager"}}}
+    with kernel("%load_ext xlazy", COLAB) as (_, client):
+
+        def shown(code):
+            asked = client.execute(code)
+            return asked, [m["content"] for m in outputs_until_idle(client, asked) if m["msg_type"] == "display_data"]
+
+        assert VIEW not in shown("%%xlazy\ntensor([1.0])")[1][0]["metadata"]
+        assert shown("print(times)\ndisplay(len(times))")[1][0]["data"]["text/plain"] == "0"
+        _, (slider,) = shown("%%xlazy\nlet rate = Slider::new(\"rate\", 0..=10);\nrate.clone()")
+        # From a thread, by another way.
+        starts, (again,) = shown(f"%%xlazy\nlet other = rate.clone();\nstd::thread::spawn(move || {{ {waits} display(&other); }});\nrate.clone()")
+        assert slider["metadata"][VIEW] == again["metadata"][VIEW] == told, (slider, again)
+        (tmp_path / "go").touch()
+        late = client.get_iopub_msg(timeout=60)
+        assert late["parent_header"]["msg_id"] == starts and late["content"]["metadata"][VIEW] == told, late
+        assert shown("display(len(times))")[1][0]["data"]["text/plain"] == "1", "the user may turn it off again"
 
 
 @pytest.mark.parametrize("before", ["%%xlazy\nlet other = 1;\n", "\n \n%%xlazy\n", "x = 1\ny = %xlazy_get ", "%xlazy_get &"])

@@ -6,6 +6,7 @@ use super::report::say;
 use super::transport::{Reached, reached, user_config_folder};
 use super::{chips, engines, plugins};
 use crate::eval::install::Installation;
+use crate::eval::remedy::Came;
 use crate::terminal;
 use clap::{ArgMatches, Command};
 use nix::sys::signal::{Signal, kill};
@@ -100,7 +101,7 @@ type Found<'a> = Result<&'a Installation, &'a String>;
 
 /// Every check, in the order they are shown: each needs what comes before it.
 const CHECKS: &[fn(Found) -> Vec<Check>] =
-    &[xlazy, installation, rustc, linker, cell, plugins_load, tpu_chips, gpus, jupyter, kernelspec, transport, disk];
+    &[xlazy, installation, rustc, linker, cell, plugins_load, tpus, gpus, jupyter, kernelspec, transport, disk];
 
 fn xlazy(_: Found) -> Vec<Check> {
     let exe = std::env::current_exe().map(|p| p.display().to_string()).unwrap_or_default();
@@ -122,8 +123,7 @@ fn rustc(found: Found) -> Vec<Check> {
     let rustc = &installation.toolchain.rustc;
     let Some(RustcVersion { release, commit }) = RustcVersion::of(rustc) else {
         let why = format!("{} does not run", rustc.display());
-        let advice = "install Rust (https://rustup.rs), then run ./install.sh again";
-        return vec![Check::new("rustc", Status::Fail, why, advice)];
+        return vec![Check::new("rustc", Status::Fail, why, Came::this().compiler())];
     };
     let built = home(installation).and_then(|h| xlazy_mime::regular::read_to_string(h.join("runtime.json")).ok());
     let built: Value = built.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -137,7 +137,7 @@ fn rustc(found: Found) -> Vec<Check> {
         Some(_) => {
             let with = built.get("rustc").and_then(Value::as_str).unwrap_or("another one");
             let found = format!("{} is {release}, the runtime was built with {with}", rustc.display());
-            Check::new("rustc", Status::Fail, found, "run ./install.sh again: it rebuilds the runtime with this rustc")
+            Check::new("rustc", Status::Fail, found, format!("{}: the two have to fit", Came::this().again()))
         }
     };
     vec![check]
@@ -155,13 +155,13 @@ fn linker(found: Found) -> Vec<Check> {
         }
         (None, Some(cc)) => {
             let found = format!("no rust-lld, so cells link through cc ({}), which is slower", first_line(&cc));
-            Check::new("linker", Status::Warn, found, "rustup's toolchains bring rust-lld along")
+            Check::new("linker", Status::Warn, found, Came::this().linker())
         }
         (None, None) => Check::new(
             "linker",
             Status::Fail,
             "neither rust-lld nor cc",
-            "rustup's toolchains bring rust-lld along; or install a C compiler: apt install gcc libc6-dev",
+            format!("{}; or install a C compiler: apt install gcc libc6-dev", Came::this().linker()),
         ),
     }]
 }
@@ -171,7 +171,8 @@ fn cell(found: Found) -> Vec<Check> {
     if found.is_err() {
         return Vec::new();
     }
-    let advice = "try `xlazy eval '40 + 2'` and read its error; ./install.sh rebuilds what is missing";
+    let again = Came::this().again();
+    let advice = format!("try `xlazy eval '40 + 2'` and read its error; where something is missing, {again}");
     let tried = within(Duration::from_secs(60), || {
         let engine = engines::start().map_err(|f| f.message)?;
         let start = Instant::now();
@@ -242,23 +243,44 @@ fn load_plugin(installation: &Installation, plugin: &plugins::Plugin) -> Check {
     }
 }
 
-/// A chip that something else holds is why a TPU that is there cannot be used.
-fn tpu_chips(_: Found) -> Vec<Check> {
+/// The plugin that others may have brought, too: its library, and what names that.
+fn brought(found: Found, name: &str) -> Option<(PathBuf, String)> {
+    plugins::brought(found.ok()?).into_iter().find(|(of, _)| *of == name).map(|(_, place)| place)
+}
+
+fn tpus(found: Found) -> Vec<Check> {
     let chips = chips::there(Path::new("/dev"));
-    if chips.is_empty() {
-        return Vec::new();
-    }
-    let held = chips::holders(&chips);
-    let list = |paths: &mut dyn Iterator<Item = String>| paths.collect::<Vec<_>>().join(", ");
-    vec![if held.is_empty() {
-        let found =
-            format!("{}; no process of yours has one open", list(&mut chips.iter().map(|c| c.display().to_string())));
-        Check::new("TPU", Status::Ok, found, "")
-    } else {
-        let who = |h: &chips::Holder| format!("{} is held by process {} ({})", h.chip.display(), h.pid, h.name);
-        let advice = "libtpu gives a chip to one process: end that one, or shut its notebook's kernel down";
-        Check::new("TPU", Status::Warn, list(&mut held.iter().map(who)), advice)
-    }]
+    tpu_of(&chips, &chips::holders(&chips), brought(found, "tpu")).into_iter().collect()
+}
+
+/// A chip that no library is there for, or that something else holds, is why a TPU that is there cannot be used.
+fn tpu_of(chips: &[PathBuf], held: &[chips::Holder], library: Option<(PathBuf, String)>) -> Option<Check> {
+    let named = library.map(|(library, from)| format!("libtpu {} (from {from})", library.display()));
+    let list = |parts: Vec<String>| parts.join(", ");
+    let who = |h: &chips::Holder| format!("{} is held by process {} ({})", h.chip.display(), h.pid, h.name);
+    let found = match (chips, held) {
+        ([], _) => {
+            let found = format!("{}; no chip here", named?);
+            return Some(Check::new("TPU", Status::Ok, found, "%tpu compiles for TPUs with it"));
+        }
+        (_, []) => {
+            let there = list(chips.iter().map(|c| c.display().to_string()).collect());
+            format!("{there}; no process of yours has one open")
+        }
+        _ => list(held.iter().map(who).collect()),
+    };
+    let held_by = "libtpu gives a chip to one process: end that one, or shut its notebook's kernel down";
+    Some(match (named, held) {
+        (None, _) => {
+            let found = format!("{found}; libtpu, which runs programs there, is not here");
+            Check::new("TPU", Status::Warn, found, "xlazy plugins install tpu")
+        }
+        (Some(named), []) => {
+            let advice = "PJRT_DEVICE=TPU or %device TPU runs programs there";
+            Check::new("TPU", Status::Ok, format!("{found}; {named}"), advice)
+        }
+        (Some(named), _) => Check::new("TPU", Status::Warn, format!("{found}; {named}"), held_by),
+    })
 }
 
 /// A GPU that no plugin is there for; or CUDA's tools, whose user may mean to have one.
@@ -273,8 +295,7 @@ fn gpus(found: Found) -> Vec<Check> {
         folders.into_iter().chain(usual.map(PathBuf::from)).map(|d| d.join("libcuda.so.1")).find(|p| p.exists())
     };
     let toolkit = tools.or_else(smi).or_else(driver);
-    let plugin = found.map(plugins::brought).unwrap_or_default().into_iter().find(|(name, _)| *name == "cuda12");
-    gpus_of(&gpu::nvidia(Path::new("/")), toolkit.as_deref(), plugin.map(|(_, place)| place)).into_iter().collect()
+    gpus_of(&gpu::nvidia(Path::new("/")), toolkit.as_deref(), brought(found, "cuda12")).into_iter().collect()
 }
 
 fn gpus_of(gpu: &Gpu, toolkit: Option<&Path>, plugin: Option<(PathBuf, String)>) -> Option<Check> {
@@ -312,7 +333,7 @@ fn jupyter(found: Found) -> Vec<Check> {
             "JupyterLab",
             Status::Warn,
             "not found; the REPL and `xlazy run` work without it",
-            "pip install jupyterlab, or run ./install.sh",
+            Came::this().jupyter(),
         ),
     }]
 }
@@ -428,6 +449,31 @@ fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tpu_is_told_with_its_library_and_who_holds_it() {
+        let chips = [PathBuf::from("/dev/accel0")];
+        let held = [chips::Holder { pid: 7, name: "python3".into(), chip: chips[0].clone() }];
+        let colab = || Some((PathBuf::from("/p/libtpu.so"), "the system's Python".to_owned()));
+        let told = |chips: &[PathBuf], held: &[chips::Holder], library| {
+            tpu_of(chips, held, library).map(|c| (c.status, c.found, c.advice))
+        };
+        let (status, found, advice) = told(&chips, &[], None).unwrap();
+        assert_eq!((status, advice.as_str()), (Status::Warn, "xlazy plugins install tpu"), "{found}");
+        let (status, found, _) = told(&chips, &[], colab()).unwrap();
+        assert_eq!(status, Status::Ok);
+        assert_eq!(
+            found,
+            "/dev/accel0; no process of yours has one open; libtpu /p/libtpu.so (from the system's Python)"
+        );
+        let (status, found, advice) = told(&chips, &held, colab()).unwrap();
+        assert!(status == Status::Warn && found.contains("held by process 7 (python3); libtpu /p/"), "{found}");
+        assert!(advice.contains("end that one"), "{advice}");
+        assert_eq!(told(&chips, &held, None).unwrap().2, "xlazy plugins install tpu");
+        let (status, found, _) = told(&[], &[], colab()).unwrap();
+        assert!(status == Status::Ok && found.ends_with("(from the system's Python); no chip here"), "{found}");
+        assert!(told(&[], &[], None).is_none(), "nothing to do with TPUs");
+    }
 
     #[test]
     fn a_gpu_without_the_plugin_is_told_the_one_command() {

@@ -15,4 +15,4 @@ mod toolchain;
 mod typing;
 
 pub use session::engine::RustEngine;
-pub use toolchain::install;
+pub use toolchain::{install, remedy};

@@ -16,6 +16,7 @@ use crate::eval::text::sources::Sources;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
+use crate::eval::toolchain::remedy::Came;
 use crate::eval::toolchain::rustc::{self, Compiled, Needs};
 use crate::folder::Folder;
 use std::collections::{BTreeSet, HashMap};
@@ -365,9 +366,7 @@ impl Compiler {
     }
 
     pub(super) fn toolchain(&self, what: &str) -> Failure {
-        let version = env!("CARGO_PKG_RUST_VERSION");
-        let remedy =
-            format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
+        let remedy = Came::this().compiler();
         let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
         sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
     }

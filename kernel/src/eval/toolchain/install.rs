@@ -1,5 +1,6 @@
 //! Where an installation keeps its parts, and which rustc and linker compile cells.
 use super::linker::{self, Lld, TARGET, output};
+use super::remedy::Came;
 use crate::engine::Failure;
 use crate::home;
 use serde_json::Value;
@@ -190,7 +191,7 @@ impl Toolchain {
     pub fn find() -> Result<Toolchain, Failure> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let sysroot = output(Command::new(&rustc).args(["--print", "sysroot"]))
-            .ok_or_else(|| failure(&format!("{} does not run: install Rust, https://rustup.rs", rustc.display())))?;
+            .ok_or_else(|| failure(&format!("{} does not run", rustc.display())))?;
         let sysroot = PathBuf::from(sysroot);
         let rustc = sysroot.join("bin/rustc");
         if !rustc.is_file() {
@@ -228,7 +229,8 @@ fn read_toolchain(home: &Path) -> Option<Toolchain> {
 }
 
 fn missing(what: &str) -> Failure {
-    failure(&format!("xlazy is not completely installed ({what}); run ./install.sh, then `xlazy doctor`"))
+    let again = Came::this().again();
+    failure(&format!("xlazy is not completely installed ({what}); {again}, then `xlazy doctor`"))
 }
 
 fn failure(message: &str) -> Failure {

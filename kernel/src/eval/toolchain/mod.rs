@@ -4,4 +4,5 @@ pub mod diagnostic;
 pub mod install;
 pub mod link;
 pub mod linker;
+pub mod remedy;
 pub mod rustc;
