@@ -9,7 +9,7 @@ const FOLDERS: [(&str, &str); 5] =
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 3] =
     [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd"), ("nn/spread.rs", "nn::parallel")];
-const FILES: [(&str, &str); 26] = [
+const FILES: [(&str, &str); 27] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 26] = [
     ("tensor/trace.rs", ""),
     ("tensor/views.rs", ""),
     ("grad.rs", ""),
+    ("grad/asked.rs", ""),
     ("grad/functional.rs", ""),
     ("cell/progress.rs", ""),
     ("cell/show.rs", ""),

@@ -1,4 +1,5 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
+mod asked;
 mod functional;
 
 use crate::bucket;
@@ -6,6 +7,7 @@ use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
 use crate::ops::{entry_of, result_of};
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse, through_hooks};
+pub use asked::{GradOptions, Outputs, grad, grad_with};
 pub use functional::{hessian, jacobian, jvp, vjp};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -37,7 +39,7 @@ impl Tensor {
     #[track_caller]
     pub fn backward_with(&self, gradient: Option<&Tensor>, retain_graph: bool) {
         let at = Location::caller();
-        let seed = self.seed(gradient);
+        let seed = self.seed("backward", gradient);
         on_behalf(at, false, || {
             let _follows = derives(Derived::Gradient);
             let mut changes = Changes::new();
@@ -63,7 +65,7 @@ impl Tensor {
 
     // The gradient that a walk starts with.
     #[track_caller]
-    fn seed(&self, gradient: Option<&Tensor>) -> Tensor {
+    fn seed(&self, op: &'static str, gradient: Option<&Tensor>) -> Tensor {
         if !self.requires_grad() {
             let why = match follows_a_walk(self.id()) {
                 true => {
@@ -75,55 +77,21 @@ impl Tensor {
                      or it was made inside `no_grad`"
                 }
             };
-            refuse("backward", &[self], why);
+            refuse(op, &[self], why);
         }
         match gradient {
             Some(g) if g.shape() == self.shape() && crate::tensor::buckets_of(g) == crate::tensor::buckets_of(self) => {
                 g.clone()
             }
-            Some(g) => refuse("backward", &[self, g], "the gradient given must have the tensor's shape and buckets"),
+            Some(g) => refuse(op, &[self, g], "the gradient given must have the tensor's shape and buckets"),
             None if self.numel() == 1 => self.ones_like(),
             None => refuse(
-                "backward",
+                op,
                 &[self],
                 "a gradient is created by itself only for one element; reduce with `.sum()` or `.mean()`, or give one",
             ),
         }
     }
-}
-
-/// The gradients of `output` (one element) with respect to `inputs`, without touching anybody's `grad()`
-/// (`torch.autograd.grad`). `None` where `output` does not depend on an input. The history is kept.
-///
-/// ```
-/// use xlazy::prelude::*;
-/// let x = tensor([2.0]).requires_grad_(true);
-/// let dx = grad(&x.pow(3.0).sum(), &[&x]);
-/// assert_eq!(dx[0].as_ref().unwrap().to_vec::<f32>(), [12.0]);
-/// ```
-#[track_caller]
-pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
-    grad_with(output, inputs, false)
-}
-
-/// As [`grad`]; where `create_graph` is set the gradients are recorded, so that they can be differentiated again
-/// (`torch.autograd.grad` with `create_graph`).
-///
-/// ```
-/// use xlazy::prelude::*;
-/// let x = tensor([2.0]).requires_grad_(true);
-/// let dx = grad_with(&x.pow(3.0).sum(), &[&x], true).remove(0).unwrap();
-/// let ddx = grad(&dx.sum(), &[&x]).remove(0).unwrap();
-/// assert_eq!(ddx.to_vec::<f32>(), [12.0]);
-/// ```
-#[track_caller]
-pub fn grad_with(output: &Tensor, inputs: &[&Tensor], create_graph: bool) -> Vec<Option<Tensor>> {
-    let at = Location::caller();
-    let seed = output.seed(None);
-    on_behalf(at, create_graph, || {
-        let _follows = derives(Derived::Gradient);
-        walk(&[(output.clone(), seed)], inputs).wanted
-    })
 }
 
 /// Whether something that a walk recorded is near behind a node.

@@ -48,7 +48,7 @@ pub mod xm;
 pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
-pub use grad::{grad, grad_with, hessian, jacobian, jvp, vjp};
+pub use grad::{GradOptions, Outputs, grad, grad_with, hessian, jacobian, jvp, vjp};
 pub use inside::peek;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};

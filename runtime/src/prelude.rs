@@ -18,7 +18,9 @@ pub use crate::{
     BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, HistogramOptions, LeastSquares,
     MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
-pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, hessian, jacobian, jvp, vjp};
+pub use crate::{
+    Context, CustomOp, Function, GradOptions, Hook, checkpoint, custom_call, custom_op, hessian, jacobian, jvp, vjp,
+};
 pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{check, data, models, nn, optim, parts, predict, widget};

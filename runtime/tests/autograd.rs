@@ -324,3 +324,35 @@ fn a_parameter_that_is_assigned_to_stays_one() {
     plain += 1.0;
     assert_eq!((values(&before), values(&plain)), (vec![1.0], vec![2.0]));
 }
+
+#[test]
+fn gradients_of_several_outputs_add_up() {
+    let _alone = alone();
+    let x = tensor([1.0, 2.0, 3.0]).requires_grad_(true);
+    let z = tensor([5.0]).requires_grad_(true);
+    let (a, b) = (x.pow(3.0).sum(), (&x * tensor([1.0, 10.0, 100.0])).sum());
+    let sum = grad(&(&a + &b), &[&x]).remove(0).unwrap();
+    for both in [
+        grad(&[&a, &b], &[&x, &z]),
+        grad(&vec![a.clone(), b.clone()], &[&x, &z]),
+        grad(&[a.clone(), b.clone()], &[&x, &z]),
+    ] {
+        assert_eq!(values(both[0].as_ref().unwrap()), values(&sum));
+        assert!(both[1].is_none());
+    }
+    assert_eq!(values(grad(&[&a, &a], &[&x])[0].as_ref().unwrap()), [6.0, 24.0, 54.0], "one of them twice");
+    // what flows in, by output; those of several elements need it
+    let (squares, v, w) = (x.square(), tensor([1.0, 0.5, 0.25]), tensor(4.0));
+    let options = || GradOptions { grad_outputs: vec![v.clone(), w.clone()], create_graph: true };
+    let dx = grad_with(&[&squares, &b], &[&x], options()).remove(0).unwrap();
+    let by_hand = grad(&((&squares * &v).sum() + &b * &w), &[&x]).remove(0).unwrap();
+    assert_eq!(values(&dx), values(&by_hand));
+    assert_eq!(values(grad(&dx.sum(), &[&x])[0].as_ref().unwrap()), [2.0, 1.0, 0.5]);
+    let said = refusal(|| grad(&[&b, &squares], &[&x]));
+    assert!(said.contains("only for one element"), "{said}");
+    let said = refusal(|| {
+        grad_with(&[&b, &squares], &[&x], GradOptions { grad_outputs: vec![w.clone()], ..Default::default() })
+    });
+    assert!(said.contains("a gradient for each output: 2, not 1"), "{said}");
+    assert!(refusal(|| grad(&[&b, &v], &[&x])).contains("requires_grad_(true)"));
+}

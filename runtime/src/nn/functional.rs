@@ -5,7 +5,7 @@ use super::fractional::{FractionalMaxPool2d, FractionalMaxPool3d};
 use super::module::{Module, at_caller};
 use super::pool::{LPPool1d, LPPool2d, LPPool3d};
 use super::recurrent::{Kind, step};
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, called, refuse};
 use crate::{CrossEntropyOptions, Reduction, cat, scan, stack};
 use xlazy_core::ty::Dims;
 
@@ -90,6 +90,7 @@ pub fn ctc_loss(
 ) -> Tensor {
     // Far below any log-likelihood, and finite: the difference of two has no NaN.
     const NEVER: f64 = -1e30;
+    let _call = called("ctc_loss", [log_probs]);
     at_caller(|| {
         if log_probs.dim() == 2 {
             let one = |t: &Tensor| t.reshape([1, -1]);

@@ -341,6 +341,7 @@ impl Tensor {
     /// `tensor([[1, 2], [3, 4]]).trace()` is `5`.
     #[track_caller]
     pub fn trace(&self) -> Tensor {
+        let _call = called("trace", [self]);
         if self.dim() != 2 {
             refuse("trace", &[self], "needs a matrix");
         }

@@ -207,7 +207,7 @@ impl Tensor {
 
     #[track_caller]
     fn converted(&self, dtype: DType) -> Tensor {
-        if self.dtype() == dtype { self.clone() } else { trace(&TO, [self.into()], [dtype.into()]) }
+        if self.stored() == dtype { self.clone() } else { trace(&TO, [self.into()], [dtype.into()]) }
     }
 
     /// As float32 (`torch.Tensor.float`).

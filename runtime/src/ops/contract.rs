@@ -154,7 +154,7 @@ impl Labelled {
 /// ```
 #[track_caller]
 pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
-    let _line = caller_line();
+    let _call = called("einsum", operands.iter().copied());
     let (inputs, output) = match equation.split_once("->") {
         Some((i, o)) => (i, Some(o)),
         None => (equation, None),

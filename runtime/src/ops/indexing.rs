@@ -204,6 +204,7 @@ impl Tensor {
     /// `tensor([1, 1]).index_copy(0, &tensor([1]), &tensor([9]))` is `[1, 9]`.
     #[track_caller]
     pub fn index_copy(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
+        let _call = called("index_copy", [self, source]);
         self.indexed_put(&INDEX_COPY, dim, index, source, REPLACE)
     }
 

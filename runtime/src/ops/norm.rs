@@ -202,8 +202,7 @@ impl Tensor {
         bias: Option<&Tensor>,
         options: BatchNormOptions,
     ) -> Tensor {
-        let _call =
-            called("batch_norm", [self].into_iter().chain(running_mean).chain(running_var).chain(weight).chain(bias));
+        let _line = caller_line();
         let mut changes = Changes::new();
         let y = self.batch_norm_with(running_mean, running_var, weight, bias, options, &mut changes);
         changes.apply();
@@ -221,7 +220,8 @@ impl Tensor {
         options: BatchNormOptions,
         changes: &mut Changes,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call =
+            called("batch_norm", [self].into_iter().chain(running_mean).chain(running_var).chain(weight).chain(bias));
         crate::insight::mode::note(options.training);
         let rank = self.dim();
         if rank == 0 {

@@ -317,6 +317,7 @@ impl Windows {
 impl Tensor {
     #[track_caller]
     fn max_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &MaxPoolOptions, which: &'static Entry) -> Tensor {
+        let _call = called(op, [self]);
         let w = Windows::new(op, self, n, [&kernel, &o.stride, &o.padding, &o.dilation], o.ceil_mode);
         let mut attrs = w.attrs(self.dim(), &w.dilation).to_vec();
         attrs.push(n.into());

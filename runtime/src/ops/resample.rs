@@ -256,7 +256,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pad_mode(&self, pad: impl Into<Dims>, mode: PadMode) -> Tensor {
-        let _call = called("pad_mode", [self]);
+        let _call = called(if mode == PadMode::Circular { "pad_circular" } else { "pad_mode" }, [self]);
         if self.dtype().is_half() && self.requires_grad() {
             // gradients add up in a dimension after the other, rounded once
             return rounded_once([self], |[x]| x.pad_mode(pad, mode));

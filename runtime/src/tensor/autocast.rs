@@ -1,79 +1,104 @@
-//! Mixed precision: what is recorded in a closure takes its operands in the dtype that suits its op.
-use super::takes::TO;
-use super::thread::{is_grad_enabled, on_behalf};
-use super::{Arg, Entry};
+//! Mixed precision: what is called in a closure takes its operands in the dtype that suits it, by torch_xla's lists.
+use super::mixed::{Mixed, converts, dtype_of, mixed, with};
+use super::thread::{is_grad_enabled, is_physical, on_behalf};
+use super::{Arg, Entry, Tensor};
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::panic::Location;
+use xlazy_core::ir::graph;
+use xlazy_core::thread::thread;
 use xlazy_core::ty::DType;
 
-/// Ops that are fast in a small dtype and lose little: products, which sum in float32 anyway (torch_xla's `lower_precision_fp`,
-/// of which these are what all others are made of).
-const LOWER: &[&str] = &["matmul", "convolution"];
-
-/// Ops that need float32's digits or range (torch_xla's `fp32`, as far as they are ops here, and CUDA's softmax). Losses are made of
-/// these.
-const FULL: &[&str] = &[
-    "log_softmax",
-    "softmax",
-    "logsumexp",
-    "prod",
-    "cumprod",
-    "fft",
-    "cholesky",
-    "cholesky_solve",
-    "geqrf",
-    "lu_factor",
-    "solve_triangular",
-];
-
-/// Puts back what was before.
-struct Back(Option<DType>);
-
-impl Drop for Back {
-    fn drop(&mut self) {
-        TO.set(self.0);
-    }
+thread_local! {
+    /// Operands that the call under way has converted: what it takes twice is converted once, so that gradients add up before they
+    /// are rounded.
+    static CONVERTED: RefCell<Converted> = const { RefCell::new(Converted { call: 0, all: Vec::new() }) };
 }
 
-fn set(to: Option<DType>) -> Back {
-    Back(TO.replace(to))
+struct Converted {
+    /// The call's number.
+    call: u32,
+    all: Vec<Operand>,
+}
+
+struct Operand {
+    /// Keeps the node, so that its number stays its own.
+    from: Tensor,
+    grad: bool,
+    physical: bool,
+    to: Tensor,
 }
 
 /// Runs `f` with products of matrices and convolutions in `dtype`, bf16 or f16, and what needs more in float32; everything else is in
-/// the dtype of its operands, the wider one where they differ (`torch.autocast`, by torch_xla's lists). Parameters stay in float32, and
+/// the dtype of its operands, the wider one where they differ (`torch.autocast`, by torch_xla's lists: batch norms, softmaxes, losses,
+/// distances and decompositions in float32, ReLU and `max_pool2d` in `dtype`). Parameters stay in float32, and
 /// so do their gradients. `backward()` comes behind it. With f16 a loss needs a scale: `optim::GradScaler`.
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// let w = nn::Linear::new(4, 3);
-/// let y = autocast(BF16, || w.forward(&Tensor::ones([2, 4])));
-/// y.float().sum().backward();
-/// assert_eq!((y.dtype(), w.weight.grad().unwrap().dtype()), (BF16, F32));
+/// let (y, loss) = autocast(BF16, || {
+///     let y = w.forward(&Tensor::ones([2, 4]));
+///     let loss = nn::functional::mse_loss(&y, &Tensor::zeros([2, 3]));
+///     (y, loss)
+/// });
+/// loss.backward();
+/// assert_eq!((y.dtype(), loss.dtype(), w.weight.grad().unwrap().dtype()), (BF16, F32, F32));
 /// ```
 pub fn autocast<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
-    let _back = set(Some(dtype));
+    let _forgotten = Forgotten;
+    let _back = with(Some(dtype));
     f()
+}
+
+/// Lets go of what was converted.
+struct Forgotten;
+
+impl Drop for Forgotten {
+    #[inline(never)]
+    fn drop(&mut self) {
+        let all = CONVERTED.with_borrow_mut(|c| std::mem::take(&mut c.all));
+        drop(all);
+    }
 }
 
 /// The operands as an op takes them here, where that is otherwise than they are.
 pub(super) fn cast<'a>(op: &Entry, args: &'a [Arg], at: &'static Location<'static>) -> Option<SmallVec<[Arg<'a>; 8]>> {
-    let lower = TO.get()?;
-    let (from, to): (fn(DType) -> bool, DType) = if LOWER.contains(&op.name) {
-        (|d| d.is_float() && d != DType::F64, lower)
-    } else if FULL.contains(&op.name) {
-        (DType::is_half, DType::F32)
-    } else {
-        return None;
-    };
-    let other = |a: &Arg| a.tensor().is_some_and(|t| from(t.dtype()) && t.dtype() != to);
+    mixed().lower?;
+    let to = dtype_of(op.name, args.iter().filter_map(|a| Some(a.tensor()?.stored())))?;
+    let other = |a: &Arg| a.tensor().map(Tensor::stored).is_some_and(|d| converts(d) && d != to);
     if !args.iter().any(other) {
         return None;
     }
-    // what converts them is recorded as it stands
-    let _back = set(None);
     let taken = args.iter().map(|a| match a.tensor() {
-        Some(t) if other(a) => Arg::Owned(on_behalf(at, is_grad_enabled(), || t.to(to))),
+        Some(t) if other(a) => Arg::Owned(converted(t, to, at)),
         _ => a.again(),
     });
     Some(taken.collect())
+}
+
+fn converted(t: &Tensor, to: DType, at: &'static Location<'static>) -> Tensor {
+    let Mixed { inside, calls, .. } = mixed();
+    if CONVERTED.with_borrow(|c| c.call != calls) {
+        drop(Forgotten);
+        CONVERTED.with_borrow_mut(|c| c.call = calls);
+    }
+    let (id, grad, physical) = (t.id(), is_grad_enabled(), is_physical());
+    let same = |o: &&Operand| o.from.id() == id && (o.grad, o.physical) == (grad, physical);
+    // what is recorded in a loop's body is nothing outside of it
+    let kept = inside.is_some() && thread(|t| t.body.get()).is_none();
+    let known = if kept { CONVERTED.with_borrow(|c| Some(c.all.iter().find(same)?.to.clone())) } else { None };
+    if let Some(known) = known {
+        return known;
+    }
+    let made = {
+        // what converts it is recorded as it stands
+        let _back = with(None);
+        on_behalf(at, grad, || t.to(to))
+    };
+    if kept {
+        let from = Tensor::of_node(&mut graph(), id);
+        CONVERTED.with_borrow_mut(|c| c.all.push(Operand { from, grad, physical, to: made.clone() }));
+    }
+    made
 }

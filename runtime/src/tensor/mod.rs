@@ -5,6 +5,7 @@ mod buckets;
 pub(crate) mod entry;
 mod hooks;
 mod layout;
+mod mixed;
 pub(crate) mod takes;
 mod thread;
 mod trace;
@@ -130,9 +131,7 @@ impl Arg<'_> {
             Arg::Scalar(_) => None,
         }
     }
-}
 
-impl Arg<'_> {
     fn scalar(&self) -> Option<Scalar> {
         match self {
             Arg::Scalar(v) => Some(*v),
@@ -262,7 +261,7 @@ impl Tensor {
     ///
     /// `tensor([1, 2]).dtype()` is `I64`.
     pub fn dtype(&self) -> DType {
-        graph().node(self.id()).ty.dtype
+        mixed::seen(self.stored())
     }
 
     /// A dimension as an index, or the end of the cell.
@@ -331,7 +330,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        let dtype = self.dtype();
+        let dtype = self.stored();
         let halves = dtype.is_half() && T::DTYPE == DType::F32;
         if T::DTYPE != dtype && !halves {
             refuse(

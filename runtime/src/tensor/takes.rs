@@ -1,7 +1,7 @@
 //! Which dtypes a call takes, where more could be computed than is meant: one table, by the call's name. PyTorch refuses the same.
+use super::mixed::mixed;
 use crate::{Error, Result};
 use smallvec::SmallVec;
-use std::cell::Cell;
 use xlazy_core::ir::rules;
 use xlazy_core::ty::{DType, TypeRef};
 
@@ -26,9 +26,8 @@ enum Rule {
 
 use Rule::*;
 
-thread_local! {
-    /// The small dtype that operands are in where it suits their op, under `autocast`.
-    pub(super) static TO: Cell<Option<DType>> = const { Cell::new(None) };
+fn is_mixed() -> bool {
+    mixed().lower.is_some()
 }
 
 /// Sorted by name.
@@ -98,7 +97,10 @@ const TABLE: &[(&str, &[Rule])] = &[
     ("logsigmoid", &[Float]),
     ("matrix_norm", &[Inexact]),
     ("matrix_power", &[NoBool]),
-    ("max_pool", &[NoComplex]),
+    ("max_pool1d", &[NoComplex]),
+    ("max_pool2d", &[NoComplex]),
+    ("max_pool3d", &[NoComplex]),
+    ("max_pool_indices", &[NoComplex]),
     ("max_unpool", &[NoComplex]),
     ("median", &[NoBool, NoComplex]),
     ("mish", &[Float]),
@@ -155,7 +157,7 @@ pub(super) fn check<'a>(op: &'static str, types: impl Iterator<Item = &'a TypeRe
 /// What is said of operands of several dtypes, for what is not promoted. Under `autocast` they are made one.
 pub(crate) fn of_several(mut dtypes: impl Iterator<Item = DType>) -> Option<String> {
     let first = dtypes.next()?;
-    let other = dtypes.find(|d| *d != first).filter(|_| TO.get().is_none())?;
+    let other = dtypes.find(|d| *d != first).filter(|_| !is_mixed())?;
     Some(format!("all must be of one dtype, not {first} and {other}: convert one with `.to({first:?})`"))
 }
 
@@ -181,7 +183,7 @@ pub(crate) fn refused(op: &str, dtypes: impl Iterator<Item = DType> + Clone) -> 
         NoComplex => dtypes.iter().find(|d| d.is_complex()).map(|d| rules::unordered(*d)),
         OneDtype => of_several(dtypes.iter().copied()),
         Parameters => {
-            let mixed = TO.get().is_some();
+            let mixed = is_mixed();
             let other = |d: &&DType| **d != first && !mixed && !(first.is_half() && **d == DType::F32);
             dtypes.iter().find(other).map(|other| {
                 format!("weights and statistics must be of the input's dtype, not {other} beside {first}: convert with `.to({first:?})`")

@@ -1,9 +1,9 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
-use super::{Tensor, takes};
+use super::{Tensor, mixed, takes};
 use smallvec::SmallVec;
 use std::fmt::Display;
 use std::panic::Location;
-use xlazy_core::thread::{Called, behalf, call, nobodys, thread};
+use xlazy_core::thread::{behalf, call, nobodys, thread};
 use xlazy_core::ty::TypeRef;
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
@@ -75,7 +75,14 @@ pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'
     {
         e.raise();
     }
-    call
+    let within = mixed::within(op, types.iter().map(|t| t.dtype));
+    Called { _within: within, _call: call }
+}
+
+/// Ends a call of several ops when it goes.
+pub(crate) struct Called {
+    _within: Option<mixed::Back>,
+    _call: xlazy_core::thread::Called,
 }
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use xlazy_core::ir::{LEAF, REQUIRES_GRAD, Write, graph};
 use xlazy_core::sys::statement;
 use xlazy_core::thread::{innermost, rank, thread};
-use xlazy_core::ty::{Shape, TypeRef};
+use xlazy_core::ty::{DType, Shape, TypeRef};
 
 fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,6 +60,11 @@ impl Tensor {
     /// The type that this handle knows, without a look at the graph where it can be.
     pub(super) fn known_type(&self) -> TypeRef {
         if self.0.reshaped.load(Ordering::Relaxed) { graph().node(self.id()).ty } else { self.0.ty }
+    }
+
+    /// The dtype of its elements, whatever the call under way takes it for.
+    pub(crate) fn stored(&self) -> DType {
+        graph().node(self.id()).ty.dtype
     }
 
     /// What is known of this tensor beyond its value, if anything is.
@@ -209,7 +214,7 @@ impl Tensor {
     /// The value in this tensor's dtype, where that can hold what it is.
     #[track_caller]
     pub(crate) fn in_dtype(&self, op: &'static str, value: Tensor) -> Tensor {
-        let (mine, new) = (self.dtype(), value.dtype());
+        let (mine, new) = (self.stored(), value.stored());
         if new.category() > mine.category() {
             let message = format!("the result is {new} and cannot be put into a tensor of {mine}");
             refuse(op, &[self], message + ": make a new tensor, or convert this one first");
