@@ -124,6 +124,12 @@ bare PATH="$colab/bin" VIRTUAL_ENV="$colab" PYTHONPATH="$home/packages" "$colab/
 # ---- And away again
 
 step "uninstalling"
+# Half of it is gone first, which is told with what pip's users do then.
+rustc=$(echo "$new"/lib/python3*/site-packages/xlazy_rust/bin/rustc)
+mv "$rustc" "$home/rustc"
+said=$(bare "$new/bin/xlazy" eval '1 + 1' 2>&1) && fail "without a compiler it computes: $said"
+[[ $said == *"pip install --force-reinstall xlazy xlazy-rust"* && $said != *install.sh* ]] || fail "without a compiler it says: $said"
+mv "$home/rustc" "$rustc"
 bare "$new/bin/xlazy" uninstall --cache >/dev/null
 bare "$new/bin/python" -m pip uninstall --quiet --yes xlazy xlazy-rust xlazy-rust-llvm xlazy-rust-driver fastatomstruct-xla-cpu
 left=$(find "$new" -iname '*xlazy*' -o -iname 'libpjrt*' -o -name 'libstd-*')
