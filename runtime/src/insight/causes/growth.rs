@@ -15,7 +15,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    grown(e).or_else(|| begun(e)).or_else(|| list(e))
+    grown(e).or_else(|| begun(e)).or_else(|| joined_before(e)).or_else(|| list(e))
 }
 
 /// Inputs that an earlier step joined, larger by what that step added.
@@ -76,6 +76,55 @@ fn begun(e: &Evidence) -> Option<Claim> {
     let rest = found.iter().flat_map(|f| words::ops(e, f.1));
     differences.extend(rest.filter(|x| !(x.now_at == Some(s.at) && x.now == words::describe(s))));
     Some(Claim::new(covers, Class::Structure, s.at, differences, fix(e.new, s.op.name, s.at, d, &sizes, Some(s))))
+}
+
+/// A read that needs what earlier rounds joined: to what the program before took as it was, or to what such a join gives.
+fn joined_before(e: &Evidence) -> Option<Claim> {
+    let (new, old) = (e.new, e.old);
+    if !same_place(new.site, old.site) {
+        return None;
+    }
+    let joins =
+        |r: &Record, at: Place| r.steps.iter().filter(|s| s.op.kind == Kind::Concat && same_place(s.at, at)).count();
+    let taken = |input: &Input, at: Place| match input {
+        Input::Leaf(l) => {
+            let leaf = &new.leaves[*l as usize];
+            old.leaves.iter().any(|m| m.ty == leaf.ty && same_place(m.at, leaf.at))
+        }
+        Input::Step(j) => {
+            let s = &new.steps[*j as usize];
+            s.op.kind == Kind::Concat && same_place(s.at, at)
+        }
+    };
+    let before = new.read_before.unwrap_or(0);
+    // What the program before gave is joined.
+    let given = |input: &Input| match input {
+        Input::Leaf(l) => {
+            let leaf = &new.leaves[*l as usize];
+            leaf.computed && old.roots.iter().any(|&r| same_place(old.steps[r as usize].at, leaf.at))
+        }
+        Input::Step(_) => false,
+    };
+    let joins_on = |s: &&Step| {
+        let earlier = s.seq <= before || s.inputs.iter().any(given);
+        s.op.kind == Kind::Concat && earlier && s.inputs.iter().any(|input| taken(input, s.at))
+    };
+    let all: Vec<&Step> = new.steps.iter().filter(joins_on).collect();
+    let last = *all.last().filter(|s| joins(new, s.at) > joins(old, s.at))?;
+    let d = dim(last);
+    // How long it was, and is.
+    let first = all.iter().find(|s| same_place(s.at, last.at)).unwrap_or(&last);
+    let size = |input: &Input| match input {
+        Input::Leaf(l) => new.leaves[*l as usize].ty.shape.get(d).copied(),
+        Input::Step(j) => new.steps[*j as usize].ty.shape.get(d).copied(),
+    };
+    let was = first.inputs.iter().filter(|input| taken(input, first.at)).filter_map(size).max();
+    let sizes: Vec<usize> = was.into_iter().chain(last.ty.shape.get(d).copied()).collect();
+    let covers = super::claim::with_results(e, super::claim::all_ops(e));
+    let differences: Vec<Difference> = e.ops().flat_map(|(_, ops)| words::ops(e, ops)).collect();
+    let differences = words::first_at(differences, last.at);
+    let fix = fix(new, last.op.name, last.at, d, &sizes, Some(last));
+    Some(Claim::new(covers, Class::Structure, last.at, differences, fix))
 }
 
 /// The dimension along which it joins: where the result is longer than an operand.

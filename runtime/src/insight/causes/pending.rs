@@ -99,7 +99,7 @@ fn after_ended(e: &Evidence) -> Option<Claim> {
     Some(Claim::new(covers, Class::Structure, new.site, differences, Fix::from(fix)))
 }
 
-/// How many ops of a program a line needed the last time that it read, too.
+/// How many ops of a program are from before the line read last.
 fn earlier(r: &Record) -> usize {
     r.read_before.map_or(0, |before| r.steps.iter().filter(|s| s.seq <= before).count())
 }
@@ -129,6 +129,11 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
     let kept = earlier(new);
     let rounds = decides_rounds(new.site);
     if kept == 0 && !rounds || e.aligned.only_new.is_empty() || !same_place(new.site, old.site) {
+        return None;
+    }
+    // Where nothing but what is joined is from before, nothing else runs again: it grows.
+    let joined = |s: &Step| s.seq > before || s.op.kind == Kind::Concat;
+    if !rounds && new.steps.iter().all(joined) {
         return None;
     }
     let differences = resized(e, count(new.steps.len(), "op") + &from_before(kept));
