@@ -55,6 +55,7 @@ fn read(file: &Path, room: &str, rows: &mut BTreeMap<String, Row>) {
     // Some files are modules of their own.
     let room = match (room, file.file_stem().and_then(|s| s.to_str())) {
         ("nn", Some("functional")) => "nn::functional",
+        ("nn", Some("init")) => "nn::init",
         ("nn", Some("parallel" | "spread")) => "nn::parallel",
         _ => room,
     };

@@ -39,7 +39,7 @@ struct Operand {
 /// let w = nn::Linear::new(4, 3);
 /// let (y, loss) = autocast(BF16, || {
 ///     let y = w.forward(&Tensor::ones([2, 4]));
-///     let loss = nn::functional::mse_loss(&y, &Tensor::zeros([2, 3]));
+///     let loss = y.mse_loss(&Tensor::zeros([2, 3]), Reduction::Mean);
 ///     (y, loss)
 /// });
 /// loss.backward();
