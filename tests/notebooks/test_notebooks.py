@@ -234,6 +234,7 @@ def test_an_example_takes_arguments(tmp_path):
         )
         assert done.returncode == 0, done.stdout + done.stderr
         text = "".join(o.get("text", "") for c in code_cells(nbformat.read(out, as_version=4)) for o in c.outputs)
+        assert done.stdout == text, "what is printed is shown as well"
         return re.findall(r"epoch (\d+) (step|accuracy)", text)
 
     assert run(1) == [("1", "step"), ("1", "step"), ("1", "accuracy")]

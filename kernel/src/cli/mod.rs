@@ -24,6 +24,7 @@ mod lessons;
 pub mod notebook;
 mod options;
 mod plugins;
+mod printed;
 mod repl_command;
 mod report;
 pub mod run;

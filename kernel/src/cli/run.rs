@@ -1,8 +1,8 @@
-//! `xlazy run`: executes a notebook without Jupyter, shows progress, and writes the outputs into a copy.
+//! `xlazy run`: executes a notebook without Jupyter, shows progress and what cells print, and writes the outputs into a copy.
 use super::notebook::{CodeCell, Notebook};
 use super::options::json_flag;
 use super::report::{INTERRUPTED, fail, fail_with};
-use super::{engines, events, html};
+use super::{engines, events, html, printed::Printed};
 use crate::ctrl_c;
 use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Engine, Event, Failure, Reply, Request};
@@ -71,7 +71,8 @@ pub fn command() -> Command {
                 .help("What the notebook's cells find in `std::env::args()`: from the first that is no option of these on"),
         )
         .after_help(
-            "The notebook's own folder is the working directory. The first error ends the run, unless its cell is \
+            "What cells print goes to standard output and standard error as it comes; so do results, their first lines, where \
+             no file is written. Progress goes to standard error.\n\nThe notebook's own folder is the working directory. The first error ends the run, unless its cell is \
              tagged `raises-exception`; cells tagged `skip-execution` are left alone. The output file is written \
              even when a cell fails.\n\nExit code: 0, 1 when a cell failed, 130 when it was interrupted.",
         )
@@ -123,7 +124,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let settings = Settings {
         json: matches.get_flag("json"),
         timeout: matches.get_one("timeout").copied().map(Duration::from_secs),
-        colours: colours(&io::stderr()),
+        colours: (colours(&io::stdout()), colours(&io::stderr())),
+        results: output.is_none(),
         spill: home().map_or_else(|| crate::folder::to_stay().unwrap_or_default(), |h| h.join("state/output")),
     };
     let reply = execute(&engine, &mut notebook, &settings, &mut io::stdout(), &mut io::stderr());
@@ -158,12 +160,15 @@ fn asks_for_arguments(notebook: &Notebook) -> bool {
 pub struct Settings {
     pub json: bool,
     pub timeout: Option<Duration>,
-    pub colours: bool,
+    /// Whether colours may pass to standard output and standard error.
+    pub colours: (bool, bool),
+    /// Whether results are shown, and not only what cells print.
+    pub results: bool,
     /// The folder for output that is more than a document can hold.
     pub spill: PathBuf,
 }
 
-/// Runs the cells in order and writes their outputs into the notebook; progress goes to `err`, JSON to `out`.
+/// Runs the cells in order and writes their outputs into the notebook; progress goes to `err`, and to `out` what cells print, or JSON.
 pub fn execute(
     engine: &Arc<dyn Engine>,
     notebook: &mut Notebook,
@@ -178,12 +183,15 @@ pub fn execute(
     let all = Instant::now();
     for (done, cell) in cells.iter().enumerate() {
         let count = done as u64 + 1;
-        let _ = write!(err, "[{count:>width$}/{total}] {}", first_line(&cell.code), width = total.to_string().len());
+        let place = format!("[{count:>width$}/{total}]", width = total.to_string().len());
+        let _ = write!(err, "{place} {}", first_line(&cell.code));
         let _ = err.flush();
         let start = Instant::now();
         notebook.set_execution_count(cell.index, count);
         let mut advised = Vec::new();
-        let reply = execute_cell(engine, notebook, cell, count, settings, out, &mut advised);
+        let mut printed = Printed::new(out, err, settings.colours, settings.results);
+        let reply = execute_cell(engine, notebook, cell, count, settings, &mut printed, &mut advised);
+        let has_printed = printed.end();
         let took = start.elapsed();
         if settings.json {
             let mut line = events::reply_json(count, &reply, took);
@@ -201,7 +209,9 @@ pub fn execute(
             Some(failure) if expected => format!(" ({}, as its tag allows)", failure.name),
             Some(failure) => format!(" {}", failure.name),
         };
-        let _ = writeln!(err, "  {:.2} s{ended}", took.as_secs_f64());
+        // What the cell has printed stands behind the line that said which it is.
+        let place = if has_printed { place.as_str() } else { "" };
+        let _ = writeln!(err, "{place}  {:.2} s{ended}", took.as_secs_f64());
         // Nobody sees a next cell here, and whoever asked for one wants to read it.
         for text in advised {
             let _ = writeln!(err, "{text}");
@@ -210,7 +220,7 @@ pub fn execute(
         notebook.add_error(cell.index, &failure);
         if !expected {
             for line in failure_lines(&failure) {
-                let _ = writeln!(err, "{}", plain_unless(settings.colours, &line));
+                let _ = writeln!(err, "{}", plain_unless(settings.colours.1, &line));
             }
             let left = total - done - 1;
             let rest = if left == 0 { String::new() } else { format!("; {left} more not run") };
@@ -228,7 +238,7 @@ fn execute_cell(
     cell: &CodeCell,
     count: u64,
     settings: &Settings,
-    out: &mut dyn Write,
+    printed: &mut Printed,
     advised: &mut Vec<String>,
 ) -> Reply {
     let request =
@@ -252,9 +262,9 @@ fn execute_cell(
     });
     // What a document cannot hold goes to a file beside the state, as it does for a front end.
     let mut spill = Spill::new(Limits::DOCUMENT, &settings.spill, count);
-    let mut take = |event: Event| {
+    let mut take = |printed: &mut Printed, event: Event| {
         if settings.json {
-            let _ = writeln!(out, "{}", events::event_json(count, &event));
+            printed.json(&events::event_json(count, &event));
         }
         notebook.add_event(cell.index, count, &event);
         if let Event::NextInput(text) = &event {
@@ -264,8 +274,13 @@ fn execute_cell(
             let _ = answer.send(Err("a notebook that runs headless has nobody to ask".to_owned()));
         }
     };
-    let reply = engine.execute(&request, &mut |event| spill.pass(event, &mut take));
-    spill.end(&mut take);
+    let reply = engine.execute(&request, &mut |event| {
+        if !settings.json {
+            printed.show(&event);
+        }
+        spill.pass(event, &mut |event| take(printed, event));
+    });
+    spill.end(&mut |event| take(printed, event));
     drop(finished);
     if let Some(watchdog) = watchdog {
         let _ = watchdog.join();

@@ -267,7 +267,8 @@ fn the_first_error_ends_it_and_is_written_down() {
     assert!(matches!(reply, Reply::Error(_)));
     expect![[r#"
         [1/4] = 1  … s
-        [2/4] out x  … s TensorError
+        [2/4] out x
+        [2/4]  … s TensorError
         TensorError: shapes differ
           cell 1, line 1
         stopped at cell 2 of 4; 2 more not run
@@ -296,6 +297,41 @@ fn the_first_error_ends_it_and_is_written_down() {
     .assert_eq(&format!("{:#}\n", written["cells"][1]["outputs"]));
     assert_eq!(written["cells"][1]["execution_count"], 2);
     assert_eq!(written["cells"][2]["execution_count"], Value::Null);
+}
+
+#[test]
+fn what_cells_print_is_shown_as_it_comes() {
+    let cells = ["out a\\nb\nerr warned", "= 1", "let x = 1;", "out c\nupdate late x"];
+    let (_, out, err, reply) = run_with(&document(&cells), &Settings::default());
+    assert_eq!(reply, Reply::Ok);
+    // without the results, which a document has
+    assert_eq!(out, "a\nb\nc\n");
+    expect![[r#"
+        [1/4] out a\nb
+        warned
+        [1/4]  … s
+        [2/4] = 1  … s
+        [3/4] let x = 1;  … s
+        [4/4] out c
+        [4/4]  … s
+        4 cells in … s
+    "#]]
+    .assert_eq(&steady(&err));
+}
+
+#[test]
+fn results_are_shown_where_no_document_has_them() {
+    let long = format!("= {}", (1..=40).map(|n| n.to_string()).collect::<Vec<_>>().join("\\n"));
+    let settings = Settings { results: true, ..Settings::default() };
+    let (_, out, err, _) = run_with(&document(&["out a\n= 7\npng", &long, "ask name?"]), &settings);
+    let first = (1..=12).map(|n| format!("{n}\n")).collect::<String>();
+    let nobody = "no answer: a notebook that runs headless has nobody to ask\n";
+    assert_eq!(out, format!("a\n7\na picture\n{first}… 28 more lines, which `-o FILE` writes\n{nobody}"));
+    assert!(err.starts_with("[1/3] out a\n[1/3]  "), "{err}");
+    // a program reads what is printed: nothing but JSON
+    let json = Settings { json: true, ..settings };
+    let (_, out, err, _) = run_with(&document(&["out a\nerr b\n= 7"]), &json);
+    assert!(out.lines().all(|l| l.starts_with('{')) && !err.contains("b\n"), "{out}{err}");
 }
 
 /// Progress without the times.

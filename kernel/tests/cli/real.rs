@@ -120,7 +120,7 @@ fn a_notebook_is_run_and_written() {
     std::fs::create_dir_all(&folder).unwrap();
     let code = |source: &str| json!({"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": null});
     let cells = [
-        code("let x = 5usize;"),
+        code("let x = 5usize;\nprintln!(\"printed\");"),
         code("std::fs::read_to_string(\"beside.txt\").unwrap().trim().len() + x"),
         code("%nope"),
     ];
@@ -133,6 +133,7 @@ fn a_notebook_is_run_and_written() {
     let written: Value = serde_json::from_slice(&std::fs::read(folder.join("out.ipynb")).unwrap()).unwrap();
     assert_eq!(written["cells"][1]["outputs"][0]["data"]["text/plain"], json!(["9"]));
     assert_eq!(written["cells"][2]["outputs"][0]["ename"], "UnknownMagic");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "printed\n", "results are in the file");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
