@@ -10,7 +10,7 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, ours: &Ours) -> Option<Str
     let quoted: Vec<&str> = error.message.split('`').skip(1).step_by(2).collect();
     let found = match (&*error.code, &*quoted) {
         ("E0308", _) => label.split_once("Tensor`, found `")?.1.trim_end_matches('`'),
-        ("E0599", [all @ ..]) | ("E0369", [all @ ..]) => all.iter().find(|of| is_half(of, ours))?,
+        ("E0599" | "E0369", all) => all.iter().find(|of| is_half(of, ours))?,
         _ => return None,
     };
     let ty = own_name(found.trim_start_matches('&')).filter(|_| is_half(found, ours))?;
