@@ -2,7 +2,7 @@
 # What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
 #
 #   tests/long.sh          everything
-#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer processors evcxr weights
+#   tests/long.sh NAME…    only these parts: sizes conformance ready macros checkpoints fuzz soak unbox sanitizer processors evcxr weights
 #
 #   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
 set -euo pipefail
@@ -22,6 +22,13 @@ sizes() {
 # The runtime's tests with programs that are optimised as users have them.
 conformance() {
   cargo test --release --locked -p xlazy
+}
+
+# The runtime and the cells over the ready plugin that users have, where the other parts run over the project's own.
+ready() {
+  XLAZY_HOME=$PWD/target/ready target/release/xlazy plugins install cpu
+  XLAZY_PLUGIN_DIR=$PWD/target/ready/plugins cargo test --release --locked -p xlazy --no-fail-fast
+  XLAZY_PLUGIN_DIR=$PWD/target/ready/plugins cargo test --release --locked -p xlazy-kernel --no-fail-fast
 }
 
 # 100,000 hostile checkpoints, whose code must have the expected syntax tree.
@@ -84,7 +91,7 @@ processors() {
 scripts/cpu-plugin.sh target/home/plugins/cpu
 cargo build --release --locked --workspace
 parts=("$@")
-((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer processors evcxr weights)
+((${#parts[@]})) || parts=(sizes conformance ready macros checkpoints fuzz soak unbox sanitizer processors evcxr weights)
 for part in "${parts[@]}"; do
   printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
   "$part"

@@ -340,6 +340,32 @@ fn a_split_table_is_never_gathered() {
     assert!((dw.to_vec::<f32>()[18] - expected).abs() < 1e-5, "looked up twice");
 }
 
+/// What a loss picks by labels, and what flows back there, is each device's own: nothing but sums goes from one to the other.
+#[test]
+fn labels_stay_where_their_rows_are() {
+    let _alone = alone();
+    let mesh = Mesh::new(&[("data", 8)]);
+    let (x, w) = (data(&[64, 6]), data(&[6, 10]).requires_grad_(true));
+    let y = Tensor::arange(0, 64, 1) % 10;
+    sync();
+    let slope = |x: &Tensor, y: &Tensor| {
+        let loss = nn::functional::cross_entropy(&x.matmul(&w).tanh(), y);
+        grad(&loss, &[&w]).remove(0).unwrap()
+    };
+    let expected = slope(&x, &y).to_vec::<f32>();
+    let x = mark_sharding(&x, &mesh, &[Some("data"), None]);
+    let y = mark_sharding(&y, &mesh, &[Some("data")]);
+    let found = slope(&x, &y);
+    let collectives = xlazy::show::collectives(&found, true);
+    let all: serde_json::Value = serde_json::from_str(collectives.get("application/json").unwrap()).unwrap();
+    let all = all.as_array().unwrap();
+    assert!(!all.is_empty() && all.iter().all(|c| c["kind"] == "all-reduce"), "{all:?}");
+    let bytes: u64 = all.iter().filter_map(|c| c["bytes"].as_u64()).sum();
+    assert!(bytes < 6 * 10 * 4 + 64, "the gradient and a few numbers: {all:?}");
+    let off = found.to_vec::<f32>().iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(off < 1e-5, "{off}");
+}
+
 #[test]
 fn rules_over_names_lay_a_model_out_and_loaders_split_batches() {
     let _alone = alone();

@@ -20,6 +20,10 @@ pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<
     let here = |i: &usize| words.word(*i) == GROUPS && (start..end).contains(&words.tokens[*i].range.start);
     let found = (0..words.len()).filter(here).find_map(|i| in_a_loop(&words, i).or_else(|| of_one(&words, i)));
     let Some((place, code, note)) = found else {
+        // What reads them has a row of the table.
+        if !error.code.is_empty() {
+            return None;
+        }
         let (of, ..) = (0..words.len()).filter(here).find_map(|i| optimizer(&words, i))?;
         return Some((
             format!(

@@ -227,8 +227,9 @@ fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
     let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
     let targets = targets(call.name);
     let code = ours.call(call.name, of.as_deref(), &given, &targets).map(rusty);
-    // What is trained is filled where nothing is traced.
-    let code = code.map(|code| if call.name.starts_with("nn.init.") { format!("no_grad(|| {code})") } else { code });
+    // What is trained is filled where nothing is traced, which a method of a tensor's does not do by itself.
+    let fills = |code: &str| call.name.starts_with("nn.init.") && !code.starts_with("nn::init::");
+    let code = code.map(|code| if fills(&code) { format!("no_grad(|| {code})") } else { code });
     let written = user.text[call.whole.clone()].to_owned();
     let Some(short) = call.name.rsplit('.').next() else { return vec![] };
     let subject = call.of.clone().map(|of| (of, TENSOR));

@@ -284,8 +284,10 @@ fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours
 
 /// A function of ours that is called like a method, which the type has not: `loss.sync()`, `mask.where_(&x, &y)`.
 fn as_function(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Vec<Found>> {
-    let name = error.message.strip_prefix("no method named `")?.split('`').next()?;
-    let function = ours.function("", name).filter(|_| ours.is_function(name))?;
+    let mut quoted = error.message.strip_prefix("no method named `")?.split('`').step_by(2);
+    let (name, of) = (quoted.next()?, quoted.next()?);
+    // What others have under such a name is another thing.
+    let function = ours.function("", name).filter(|_| of.contains("xlazy::") && ours.is_function(name))?;
     let called = user.tokens.iter().position(|t| t.range == *at)?;
     let arguments = user.arguments(called)?;
     let of = user.operand_before(called.checked_sub(1)?)?;
