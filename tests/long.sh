@@ -24,11 +24,11 @@ conformance() {
   cargo test --release --locked -p xlazy
 }
 
-# The runtime and the cells over the ready plugin that users have, where the other parts run over the project's own.
+# The runtime's tests over the ready plugin that users have, which has no cost analysis to compare with.
 ready() {
   XLAZY_HOME=$PWD/target/ready target/release/xlazy plugins install cpu
-  XLAZY_PLUGIN_DIR=$PWD/target/ready/plugins cargo test --release --locked -p xlazy --no-fail-fast
-  XLAZY_PLUGIN_DIR=$PWD/target/ready/plugins cargo test --release --locked -p xlazy-kernel --no-fail-fast
+  XLAZY_PLUGIN_DIR=$PWD/target/ready/plugins \
+    cargo test --release --locked -p xlazy --no-fail-fast -- --skip counted_as_xla_counts_it
 }
 
 # 100,000 hostile checkpoints, whose code must have the expected syntax tree.
