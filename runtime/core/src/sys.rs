@@ -428,7 +428,10 @@ pub fn add_flags(name: &str, flags: &[&str]) {
 }
 
 fn with_flags(set: &str, flags: &[&str]) -> String {
-    let named = |flag: &&&str| !set.contains(flag.split('=').next().unwrap_or(flag));
+    fn name(flag: &str) -> &str {
+        flag.split('=').next().unwrap_or(flag)
+    }
+    let named = |flag: &&&str| !set.split_whitespace().any(|there| name(there) == name(flag));
     let of_flags = set.trim_start().is_empty() || set.trim_start().starts_with('-');
     let all = std::iter::once(&set).chain(flags.iter().filter(named)).filter(|part| !part.is_empty());
     if of_flags { all.copied().collect::<Vec<_>>().join(" ") } else { set.to_owned() }
@@ -518,6 +521,7 @@ mod tests {
         let flags = ["--a_seconds=9", "--b=1"];
         assert_eq!(with_flags("", &flags), "--a_seconds=9 --b=1");
         assert_eq!(with_flags("--xla_dump_to=d --a_seconds=3", &flags), "--xla_dump_to=d --a_seconds=3 --b=1");
+        assert_eq!(with_flags("--b_more=2", &flags[1..]), "--b_more=2 --b=1");
         assert_eq!(with_flags("flags.txt", &flags), "flags.txt");
     }
 

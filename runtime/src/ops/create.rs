@@ -192,7 +192,7 @@ pub trait Row {
 }
 
 macro_rules! elements {
-    ($($t:ident as $as:ty: $alike:expr),*) => {$(
+    ($($t:ident as $as:ty),*) => {$(
         impl Row for $t {
             const DTYPE: DType = <$as as Element>::DTYPE;
             fn shape(&self) -> Vec<usize> {
@@ -205,8 +205,7 @@ macro_rules! elements {
                 true
             }
             fn write_all(rows: &[$t], out: &mut Vec<u8>) {
-                let alike: fn(&[$t]) -> &[$as] = $alike;
-                <$as as Element>::write_all(alike(rows), out);
+                out.extend_from_slice(bytemuck::cast_slice(rows));
             }
             fn are_even(_: &[$t]) -> bool {
                 true
@@ -216,18 +215,18 @@ macro_rules! elements {
 }
 // Indices are int64, as one of them is.
 elements!(
-    f32 as f32: |all| all,
-    f64 as f64: |all| all,
-    i8 as i8: |all| all,
-    i16 as i16: |all| all,
-    i32 as i32: |all| all,
-    i64 as i64: |all| all,
-    u8 as u8: |all| all,
-    u16 as u16: |all| all,
-    u32 as u32: |all| all,
-    u64 as u64: |all| all,
-    bool as bool: |all| all,
-    usize as i64: bytemuck::cast_slice
+    f32 as f32,
+    f64 as f64,
+    i8 as i8,
+    i16 as i16,
+    i32 as i32,
+    i64 as i64,
+    u8 as u8,
+    u16 as u16,
+    u32 as u32,
+    u64 as u64,
+    bool as bool,
+    usize as i64
 );
 
 impl<T: Row> Row for [T] {
@@ -370,9 +369,7 @@ impl Tensor {
                 ),
             );
         }
-        let mut bytes = Vec::with_capacity(std::mem::size_of_val(data));
-        T::write_all(data, &mut bytes);
-        Tensor::of_bytes(&bytes, Type::new(T::DTYPE, shape))
+        Tensor::of_bytes(bytemuck::cast_slice(data), Type::new(T::DTYPE, shape))
     }
 
     /// As [`Tensor::from_slice`], from a vector.

@@ -1,5 +1,5 @@
 //! Widgets: values that a notebook shows and a hand changes (Jupyter's widget messaging protocol 2.1, with the front end that the
-//! `anywidget` package brings to JupyterLab, Notebook, VS Code and Colab). Nothing here is about a certain control.
+//! `anywidget` package brings to JupyterLab, Notebook and VS Code). Nothing here is about a certain control.
 mod controls;
 mod state;
 

@@ -6,7 +6,7 @@ use super::change::Change;
 use super::elements;
 use super::forward::{called, field};
 use super::groups;
-use super::instead::{ANSWER, About, Found, IN_RUST, all_instead};
+use super::instead::{ANSWER, About, Found, IN_RUST, all_instead, given};
 use super::literals::is_rust;
 use super::no_grad;
 use super::ordered;
@@ -293,7 +293,11 @@ fn as_function(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours)
     let of = user.operand_before(called.checked_sub(1)?)?;
     let place = user.tokens[of].range.start..user.tokens[arguments.end].range.end;
     let (of, _) = user.part(of, called - 1)?;
-    let all: Vec<String> = [of].into_iter().chain(user.listed(arguments)?).collect();
+    let given = given(user, arguments, ours);
+    if !given.named.is_empty() {
+        return None;
+    }
+    let all: Vec<String> = [of].into_iter().chain(given.plain).collect();
     // What is about all that is pending is about no tensor of its own.
     let code = match function.takes.len() {
         0 if all.len() == 1 => format!("{name}()"),

@@ -274,14 +274,12 @@ mod sealed {
 }
 
 /// A Rust type whose values can be read from and written to tensors of one dtype.
-pub trait Element: Copy + Send + Sync + sealed::Sealed + 'static {
+pub trait Element: Copy + Send + Sync + bytemuck::NoUninit + sealed::Sealed + 'static {
     const DTYPE: DType;
     /// One element from its little-endian bytes.
     fn read(bytes: &[u8]) -> Self;
     fn write(self, out: &mut Vec<u8>);
-    /// All elements of a slice, by code that is compiled here and not in a cell.
-    fn write_all(all: &[Self], out: &mut Vec<u8>);
-    /// Elements one behind the other, as above.
+    /// Elements one behind the other, by code that is compiled here and not in a cell.
     fn read_all(bytes: &[u8]) -> Vec<Self>;
 }
 
@@ -295,12 +293,6 @@ macro_rules! element {
             }
             fn write(self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_le_bytes());
-            }
-            fn write_all(all: &[$t], out: &mut Vec<u8>) {
-                match cfg!(target_endian = "little") {
-                    true => out.extend_from_slice(bytemuck::cast_slice(all)),
-                    false => all.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-                }
             }
             fn read_all(bytes: &[u8]) -> Vec<$t> {
                 bytes.chunks_exact(size_of::<$t>()).map(<$t>::read).collect()
@@ -319,9 +311,6 @@ impl Element for bool {
     }
     fn write(self, out: &mut Vec<u8>) {
         out.push(self as u8);
-    }
-    fn write_all(all: &[bool], out: &mut Vec<u8>) {
-        out.extend(all.iter().map(|&x| x as u8));
     }
     fn read_all(bytes: &[u8]) -> Vec<bool> {
         bytes.iter().map(|&x| x != 0).collect()
