@@ -62,11 +62,13 @@ evcxr() {
     cargo test --release --locked -p xlazy-kernel --test evcxr -- --ignored
 }
 
-# Published weights, fetched (84 MB): embeddings are PyTorch's.
+# Published weights, fetched (115 MB): embeddings are PyTorch's, and a cat is a cat.
 weights() {
   python3 scripts/real_weights.py target/minilm
   cargo build --release --locked -p xlazy -p xlazy-session -p xlazy-kernel
   target/release/xlazy run examples/semantic-search.ipynb --weights ../target/minilm
+  python3 scripts/real_weights.py target/cat cat
+  target/release/xlazy run examples/whats-in-a-picture.ipynb --weights ../target/cat
 }
 
 # The tests of what is `unsafe`, with everything checked that the compiler can check: arithmetic, and what the standard

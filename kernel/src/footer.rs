@@ -208,6 +208,11 @@ impl Seen {
             true => parts.push(format!("ran {} in {}", sum("syncs"), milliseconds(sum("execute_ms") + sum("wait_ms")))),
             false => parts.push("nothing ran".into()),
         }
+        // What the device did meanwhile is told before it.
+        let waited = sum("loader_wait_ms");
+        if waited >= 100.0 && waited >= sum("wall_ms") / 5.0 {
+            parts.push(format!("waited {} for the loader", milliseconds(waited)));
+        }
         let (up, down) = (sum("to_device_bytes"), sum("from_device_bytes"));
         if up + down > 0.0 {
             let ways = [(up, "to the device"), (down, "back")];

@@ -48,7 +48,7 @@ impl Tensor {
             for (_, leaf, dx) in found.leaves.drain(..) {
                 leaf.refuse_shared("backward");
                 let dx = dx.constrained_like(&leaf);
-                let sum = match leaf.grad() {
+                let sum = match leaf.held_grad() {
                     Some(old) => &old + dx.placed_like(&old),
                     None => dx,
                 };

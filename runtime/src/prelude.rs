@@ -4,7 +4,7 @@ pub use crate::cell::{
 };
 pub use crate::display::{ImageOptions, Plot, grid, image, image_with, images, images_with, line_plot, scatter_plot};
 pub use crate::nn::Module;
-pub use crate::optim::{Optimizer, optimizer_step};
+pub use crate::optim::{Optimizer, optimizer_step, optimizer_step_retain_grad};
 pub use crate::widget::{Button, Checkbox, Dropdown, Slider, Widget};
 pub use crate::{
     At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad,

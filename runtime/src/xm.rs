@@ -102,7 +102,8 @@ pub fn reduce_gradients(optimizer: &dyn Optimizer) {
         return;
     }
     on_behalf(Location::caller(), false, || {
-        let with: Vec<(&Tensor, Tensor)> = optimizer.parameters().iter().filter_map(|p| Some((p, p.grad()?))).collect();
+        let with: Vec<(&Tensor, Tensor)> =
+            optimizer.parameters().iter().filter_map(|p| Some((p, p.held_grad()?))).collect();
         let grads: Vec<&Tensor> = with.iter().map(|(_, g)| g).collect();
         let sums = all_reduce(Sum, &grads, 1.0 / n as f64, Groups::All);
         let mut changes = Changes::new();

@@ -82,7 +82,7 @@ impl Reference {
         let mut opt = optim::SGD::with(model.parameters(), number(&spec["lr"]), options);
         let l = loss(model);
         l.backward();
-        optimizer_step(&mut opt);
+        optimizer_step_retain_grad(&mut opt);
         self.check("loss", &l);
         for (name, p) in model.named_parameters() {
             match (p.grad(), self.tensors.contains_key(&format!("grad/{name}"))) {

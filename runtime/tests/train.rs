@@ -1,4 +1,6 @@
 //! Training: modules, optimizers and data loaders together, what they learn and what they compile.
+mod support;
+
 use std::sync::Mutex;
 use xlazy::insight::{Cause, events};
 use xlazy::metrics::counter_value;
@@ -151,6 +153,53 @@ fn every_parameter_and_its_state_reuses_its_buffer() {
     let step = events.iter().rev().find(|e| e.cause == insight::Cause::OptimizerStep).unwrap();
     assert_eq!(step.donated, 3 * 4, "4 parameters, each with two means");
     assert!(step.at.file().ends_with("train.rs"), "{}", step.at);
+}
+
+#[test]
+fn a_step_takes_the_gradients_unless_they_are_kept() {
+    let _alone = alone();
+    let x = Tensor::rand([8, 2]);
+    sync();
+    // The results of the last step's program, how many programs there were, and the parameters after three steps.
+    let trained = |step: fn(&mut dyn Optimizer), zero_grad: bool| {
+        manual_seed(7);
+        let model = mlp();
+        let mut opt = optim::SGD::new(model.parameters(), 0.1);
+        let before = compiles();
+        for _ in 0..3 {
+            if zero_grad {
+                opt.zero_grad();
+            }
+            model.forward(&x).square().mean().backward();
+            step(&mut opt);
+        }
+        let results = events().last().unwrap().outputs;
+        (results, compiles() - before, model.parameters())
+    };
+    let values = |p: &[Tensor]| p.iter().map(Tensor::to_vec::<f32>).collect::<Vec<_>>();
+    let (results, programs, taken) = trained(|opt| optimizer_step(opt), true);
+    assert_eq!((results, programs), (4, 1), "the parameters, and nothing besides");
+    let (.., forgotten) = trained(|opt| optimizer_step(opt), false);
+    assert_eq!(values(&taken), values(&forgotten), "each step begins a new sum");
+    let (results, _, kept) = trained(|opt| optimizer_step_retain_grad(opt), true);
+    assert_eq!(results, 8);
+    assert_eq!(values(&taken), values(&kept));
+    let (.., added) = trained(|opt| optimizer_step_retain_grad(opt), false);
+    assert_ne!(values(&taken), values(&added), "as in torch");
+    assert!(kept.iter().all(|p| p.grad().is_some()));
+    let w = nn::parameter(tensor([1.0]));
+    let mut opt = optim::SGD::new([&w], 0.1);
+    optimizer_step(&mut opt);
+    assert!(w.grad().is_none(), "what was never there was not taken");
+    (&w * 2.0).sum().backward();
+    optimizer_step(&mut opt);
+    let line = line!() - 1;
+    let said = support::refusal(|| w.grad());
+    for words in ["grad(f32[1])", "optimizer_step_retain_grad(&mut opt)", &format!("train.rs:{line}")] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    opt.zero_grad();
+    assert!(w.grad().is_none());
 }
 
 #[test]

@@ -108,6 +108,10 @@ pub static TRANSFER_TO_DEVICE_TIME: Metric = Metric::new("TransferToDeviceTime",
 pub static TRANSFER_FROM_DEVICE_TIME: Metric = Metric::new("TransferFromDeviceTime", Unit::Nanoseconds);
 /// Waiting for what the device was at, before a value could be read.
 pub static WAIT_TIME: Metric = Metric::new("DeviceWaitTime", Unit::Nanoseconds);
+/// Batches that a loader's worker made and sent.
+pub static LOADER_BATCH_TIME: Metric = Metric::new("LoaderBatchTime", Unit::Nanoseconds);
+/// What a loop waited for until its loader had the next batch.
+pub static LOADER_WAIT_TIME: Metric = Metric::new("LoaderWaitTime", Unit::Nanoseconds);
 /// Bytes that came in from the device.
 pub static INBOUND_DATA: Metric = Metric::new("InboundData", Unit::Bytes);
 /// Bytes that went out to the device.
@@ -137,6 +141,8 @@ pub static METRICS: &[&Metric] = &[
     &WAIT_TIME,
     &EXECUTE_TIME,
     &INBOUND_DATA,
+    &LOADER_BATCH_TIME,
+    &LOADER_WAIT_TIME,
     &LOWER_TIME,
     &OUTBOUND_DATA,
     &HELD_DATA,

@@ -116,7 +116,7 @@ pub fn all() -> Vec<Name> {
         out.iter().filter_map(|n| Some((n.name.clone(), store::peek::<Tensor>(&n.name)?))).collect();
     let trained = variables.iter().map(|(name, t)| (name, t)).chain(owned.iter().map(|(name, t, _)| (name, t)));
     let gradients: Vec<(String, Tensor)> =
-        trained.filter_map(|(name, t)| Some((format!("{name}.grad"), t.grad()?))).collect();
+        trained.filter_map(|(name, t)| Some((format!("{name}.grad"), t.held_grad()?))).collect();
     let parts = owned.iter().map(|(name, t, holder)| Name { name: name.clone(), node: t.id(), holder: *holder });
     out.extend(parts);
     out.extend(gradients.into_iter().map(|(name, t)| Name { name, node: t.id(), holder: Holder::Gradient }));

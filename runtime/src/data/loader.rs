@@ -12,8 +12,10 @@ use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use xlazy_core::ir::{Placement, graph};
 use xlazy_core::mesh::Mesh;
+use xlazy_core::metrics;
 use xlazy_core::thread::innermost;
 
 /// What [`DataLoader::with`] takes beside the batch size.
@@ -276,11 +278,13 @@ impl<const N: usize> Iterator for Batches<'_, N> {
         if self.next >= self.order.plan.len() {
             return None;
         }
+        let begun = Instant::now();
         let made = match &self.workers {
             Some(workers) => workers.take(self.next).map(|sent| self.tensors(sent)),
             None => on_behalf(self.at, is_grad_enabled(), || self.made_here()),
         };
         let batch = made.unwrap_or_else(|e| failed(e));
+        metrics::LOADER_WAIT_TIME.add_time(begun.elapsed());
         let planned = Batch::planned(self.loader.number, self.next, &self.order.plan);
         let made = batch.each_ref().map(|t| graph().node(t.id()).seq);
         made.into_iter().for_each(|seq| hand_out(seq, planned));

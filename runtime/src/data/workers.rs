@@ -6,8 +6,10 @@ use super::random;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use xlazy_core::device::LOOK_UP;
 use xlazy_core::ir::Placement;
+use xlazy_core::metrics;
 
 /// What an epoch is.
 pub(super) struct Order<const N: usize> {
@@ -136,12 +138,14 @@ fn work<const N: usize>(order: &Order<N>, with: &Shared<N>, ahead: usize) {
             state.next += 1;
             state.next - 1
         };
+        let begun = Instant::now();
         // What a sample's code does is the user's: a panic there ends the batch, and is told where the loop asks for it.
         let made = catch_unwind(AssertUnwindSafe(|| send(order, batch))).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
             Err(format!("{}{said}", random::making().map(|i| format!("sample {i}: ")).unwrap_or_default()))
         });
+        metrics::LOADER_BATCH_TIME.add_time(begun.elapsed());
         let mut state = with.state();
         match state.ended {
             true => {

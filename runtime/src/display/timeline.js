@@ -4,7 +4,7 @@
   if (!root || root.dataset.alive) return;
   root.dataset.alive = '1';
   const still = root.querySelector('[data-still]'), told = document.createElement('div'), stage = document.createElement('div'), bar = document.createElement('div');
-  const W = 960, LEFT = 110, ROW = 22, TOP = 22, H = TOP + D.lanes.length * ROW + 4;
+  const W = 960, LEFT = 130, ROW = 22, TOP = 22, H = TOP + D.lanes.length * ROW + 4;
   let from = 0, to = D.end || 1;
   const esc = s => String(s).replace(/[&<>"']/g, c => '&#' + c.charCodeAt(0) + ';');
   const time = us => us >= 1e6 ? (us / 1e6).toFixed(2) + ' s' : us >= 1e3 ? (us / 1e3).toFixed(2) + ' ms' : us.toFixed(1) + ' µs';

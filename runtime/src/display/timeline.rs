@@ -19,6 +19,8 @@ fn colour(s: &Span) -> &'static str {
         Lane::Compile => class_colour(s.class),
         Lane::Execute => "#3a9e5c",
         Lane::ToDevice | Lane::FromDevice => "#4878d0",
+        Lane::Batches => "#6d9f9b",
+        Lane::LoaderWait => "#c46210",
     }
 }
 
@@ -76,7 +78,7 @@ fn data(spans: &[Span]) -> Value {
 }
 
 const WIDTH: f64 = 960.0;
-const LEFT: f64 = 110.0;
+const LEFT: f64 = 130.0;
 const ROW: f64 = 22.0;
 
 /// All of it at once. What is narrower than a point and over another is left out.
@@ -182,14 +184,17 @@ fn text(timeline: &Timeline) -> String {
     for s in &timeline.spans {
         of.entry(s.cell).or_default()[s.lane as usize] += s.length;
     }
+    let loads = timeline.spans.iter().any(|s| s.lane == Lane::LoaderWait);
     let mut out =
-        String::from("cell        wall     trace     lower   compile       run  to device  from device  host code\n");
+        String::from("cell        wall     trace     lower   compile       run  to device  from device  host code");
+    out += if loads { "  loader waited for\n" } else { "\n" };
     for (cell, times) in of {
-        let rest: Duration = times[1..].iter().sum();
         let name = if cell == 0 { "–".to_owned() } else { cell.to_string() };
-        let [wall, trace, lower, compile, run, to, from] = times;
+        // Batches are made beside the rest, and waiting for them is the host's.
+        let [wall, trace, lower, compile, run, to, from, _, waited] = times;
+        let rest = trace + lower + compile + run + to + from;
         let show = |d: Duration| if d.is_zero() { "–".to_owned() } else { units::time(d) };
-        let _ = writeln!(
+        let _ = write!(
             out,
             "{name:<4} {:>11} {:>9} {:>9} {:>9} {:>9} {:>10} {:>12} {:>10}",
             show(wall),
@@ -201,6 +206,10 @@ fn text(timeline: &Timeline) -> String {
             show(from),
             show(wall.saturating_sub(rest))
         );
+        if loads {
+            let _ = write!(out, " {:>18}", show(waited));
+        }
+        out.push('\n');
     }
     for s in timeline.spans.iter().filter(|s| s.lane == Lane::Compile) {
         let at = s.at.as_ref().map_or(String::new(), |at| format!(", {at}"));

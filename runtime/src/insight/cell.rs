@@ -46,6 +46,7 @@ static TIMES: &[&Metric] = &[
     &metrics::HELD_DATA,
     &metrics::AOT_COMPILE_TIME,
     &metrics::WAIT_TIME,
+    &metrics::LOADER_WAIT_TIME,
 ];
 
 /// The cell of this number begins; 0 for one that no user wrote.
@@ -114,6 +115,7 @@ pub(crate) fn end() -> Option<String> {
         "aot_ms": ms(8),
         "execute_ms": ms(2),
         "wait_ms": ms(9),
+        "loader_wait_ms": ms(10),
         "to_device_ms": ms(3),
         "from_device_ms": ms(4),
         "to_device_bytes": total(5) as u64,

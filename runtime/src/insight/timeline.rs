@@ -21,11 +21,23 @@ pub(crate) enum Lane {
     Execute,
     ToDevice,
     FromDevice,
+    /// By a loader's workers, several at a time.
+    Batches,
+    LoaderWait,
 }
 
 impl Lane {
-    pub const ALL: [Lane; 7] =
-        [Lane::Cell, Lane::Trace, Lane::Lower, Lane::Compile, Lane::Execute, Lane::ToDevice, Lane::FromDevice];
+    pub const ALL: [Lane; 9] = [
+        Lane::Cell,
+        Lane::Trace,
+        Lane::Lower,
+        Lane::Compile,
+        Lane::Execute,
+        Lane::ToDevice,
+        Lane::FromDevice,
+        Lane::Batches,
+        Lane::LoaderWait,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -36,6 +48,8 @@ impl Lane {
             Lane::Execute => "run",
             Lane::ToDevice => "to the device",
             Lane::FromDevice => "from the device",
+            Lane::Batches => "batches made",
+            Lane::LoaderWait => "loader waited for",
         }
     }
 }
@@ -167,6 +181,14 @@ pub(crate) fn timeline() -> Timeline {
             .into_iter()
             .for_each(|(start, length)| add(lane, lane.name().into(), start, length, None, None));
     }
+    // Workers make several batches at a time, so these are not put one behind the other.
+    let made = metrics::LOADER_BATCH_TIME.samples().recent.clone();
+    for (end, length) in made.into_iter().map(|(end, ns)| (end, Duration::from_nanos(ns as u64))) {
+        add(Lane::Batches, "a batch".into(), end.checked_sub(length).unwrap_or(end), length, None, None);
+    }
+    for (start, length) in stretches(&metrics::LOADER_WAIT_TIME).into_iter().filter(seen) {
+        add(Lane::LoaderWait, "waited for a batch".into(), start, length, None, None);
+    }
     found.sort_by_key(|f| f.0);
     let origin = found.first().map(|f| f.0);
     let spans = found
@@ -290,9 +312,47 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
-    use super::paid;
-    use std::time::Duration;
+    use super::{Lane, paid, timeline};
+    use crate::data::{Array, DataLoader, DataLoaderOptions, Dataset, Failure};
+    use crate::{Tensor, display};
+    use std::time::{Duration, Instant};
     use xlazy_core::run::Origin;
+
+    /// A dataset whose samples take their time.
+    struct Slow;
+
+    impl Dataset<1> for Slow {
+        fn len(&self) -> usize {
+            12
+        }
+        fn get(&self, index: usize) -> Result<[Array; 1], Failure> {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(2) {
+                std::hint::spin_loop();
+            }
+            Ok([Array::from(vec![index as f32])])
+        }
+    }
+
+    #[test]
+    fn what_a_loader_makes_and_what_is_waited_for_stand_on_the_line() {
+        let options = DataLoaderOptions { workers: 2, ..Default::default() };
+        let (mut batches, mut total) = (0, Tensor::zeros(()));
+        for [x] in &DataLoader::with(Slow, 3, options) {
+            total = total + x.sum();
+            batches += 1;
+        }
+        assert_eq!((batches, total.item()), (4, 66.0));
+        let found = timeline();
+        let of = |lane| found.spans.iter().filter(|s| s.lane == lane).map(|s| s.length).collect::<Vec<_>>();
+        let made = of(Lane::Batches);
+        assert!(made.len() >= 4 && made.iter().all(|t| *t >= Duration::from_millis(6)), "{made:?}");
+        let waited: Duration = of(Lane::LoaderWait).iter().sum();
+        assert!(waited >= Duration::from_millis(6), "the first batch was waited for: {waited:?}");
+        let shown = display::timeline::bundle(&found);
+        assert!(shown.plain().contains("loader waited for"), "{}", shown.plain());
+        assert!(shown.get("text/html").unwrap().contains("batches made"));
+    }
 
     #[test]
     fn compiling_has_paid_when_steps_took_as_long() {

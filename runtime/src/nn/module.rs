@@ -167,7 +167,8 @@ pub trait Module: AsModule + Send + Sync {
         move_all(self.state_dict(), to.into())
     }
 
-    /// Forgets the gradients of all parameters (`torch.nn.Module.zero_grad`).
+    /// Forgets the gradients of all parameters (`torch.nn.Module.zero_grad`); behind an
+    /// [`optimizer_step`](crate::optim::optimizer_step) there are none.
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -516,7 +517,7 @@ fn move_all(state: Vec<(String, Tensor)>, to: To) {
             if !seen.insert(Arc::as_ptr(&t.0)) || matches!(to, To::DType(_)) && !t.dtype().is_float() {
                 continue;
             }
-            if let Some(grad) = t.grad() {
+            if let Some(grad) = t.held_grad() {
                 changes.set_grad(t, Some(grad.to(to.clone())));
             }
             let here = t.detach();

@@ -268,7 +268,7 @@ impl Core {
             let (mut steps, mut host) = (self.steps.clone(), self.host.clone());
             for (i, p) in self.parameters.iter().enumerate() {
                 follow(&self.state[i], p);
-                let Some(g) = p.grad() else { continue };
+                let Some(g) = p.held_grad() else { continue };
                 steps[i] += 1;
                 let group = &self.groups[self.of_group[i]];
                 let mut update = Update {

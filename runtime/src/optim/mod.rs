@@ -141,7 +141,9 @@ pub trait Optimizer: Send {
         Err(Error::Usage { message: "this optimizer has no `load_state_dict` of its own".into() })
     }
 
-    /// Forgets all gradients (`torch.optim.Optimizer.zero_grad`, to none).
+    /// Forgets all gradients (`torch.optim.Optimizer.zero_grad`, to none), as a new sum of them begins. [`optimizer_step`] takes
+    /// those that it uses, so behind it there are none; behind `step()` they stay, and are results of the program that runs
+    /// next, unless this comes before it.
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -199,6 +201,10 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
 
 /// Takes a step and runs it: `step()`, then a barrier (`torch_xla.core.xla_model.optimizer_step(opt, barrier=True)`).
 ///
+/// The step takes the gradients with it: the program gives none of them back, which saves the memory and the copies, and the
+/// next `backward()` begins a new sum, as after `zero_grad()`. [`Tensor::grad`] behind it is an error; to look at gradients,
+/// read them before the step, or keep them by [`optimizer_step_retain_grad`].
+///
 /// ```
 /// use xlazy::prelude::*;
 /// let w = tensor([1.0]).requires_grad_(true);
@@ -210,6 +216,26 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
 #[track_caller]
 pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
     // A call through `dyn` loses the caller's line.
+    on_behalf(Location::caller(), is_grad_enabled(), || {
+        optimizer.step();
+        optimizer.parameters().iter().for_each(Tensor::take_gradient);
+    });
+    sync_for(Cause::OptimizerStep);
+}
+
+/// As [`optimizer_step`], and the gradients stay, as in torch: each is a result of the step's program, and the next `backward()`
+/// adds to it unless `zero_grad()` comes first.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = nn::parameter(tensor([1.0]));
+/// let mut opt = optim::SGD::new([&w], 0.5);
+/// (&w * &w).sum().backward();
+/// optimizer_step_retain_grad(&mut opt);
+/// assert_eq!(w.grad().unwrap().item(), 2.0);
+/// ```
+#[track_caller]
+pub fn optimizer_step_retain_grad(optimizer: &mut dyn Optimizer) {
     on_behalf(Location::caller(), is_grad_enabled(), || optimizer.step());
     sync_for(Cause::OptimizerStep);
 }
@@ -244,7 +270,7 @@ pub fn clip_grad_norm_with(parameters: &[Tensor], max_norm: f64, norm_type: f64)
     on_behalf(Location::caller(), false, || {
         let _follows = derives(Derived::Update);
         let largest = norm_type == f64::INFINITY;
-        let parts = parameters.iter().filter_map(Tensor::grad).map(|g| match norm_type {
+        let parts = parameters.iter().filter_map(Tensor::held_grad).map(|g| match norm_type {
             2.0 => g.square().sum(),
             _ if largest => g.abs().max(),
             p => g.abs().pow(p).sum(),
@@ -287,7 +313,7 @@ pub fn clip_grad_value_(parameters: &[Tensor], clip_value: f64) {
 fn clipped(parameters: &[Tensor], new: impl Fn(&Tensor) -> Tensor) {
     let mut changes = Changes::new();
     for p in parameters {
-        if let Some(g) = p.grad() {
+        if let Some(g) = p.held_grad() {
             changes.set_grad(p, Some(new(&g)));
         }
     }

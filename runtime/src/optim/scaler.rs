@@ -67,7 +67,7 @@ impl GradScaler {
             let (inverse, mut changes) = (1.0 / &self.scale, Changes::new());
             let mut found = self.found.take();
             for p in optimizer.parameters() {
-                let Some(g) = p.grad() else { continue };
+                let Some(g) = p.held_grad() else { continue };
                 // in float32: a scale beyond float16's range has an inverse there
                 let new = (g.float() * inverse.clone().placed_like(&g)).to(g.dtype());
                 let bad = g.isfinite().all().logical_not();

@@ -3,6 +3,7 @@ mod autocast;
 pub(crate) mod body;
 mod buckets;
 pub(crate) mod entry;
+mod gradient;
 mod hooks;
 mod layout;
 mod mixed;
@@ -15,6 +16,7 @@ pub use autocast::autocast;
 pub(crate) use body::{Argument, Recorder, elsewhere, result, rounds};
 pub(crate) use buckets::{buckets_of, marked, real_bytes};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
+use gradient::Gradient;
 pub use hooks::Hook;
 pub(crate) use hooks::{hooked_since, through_hooks};
 pub(crate) use layout::Step;
@@ -30,7 +32,7 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, Write, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
@@ -64,7 +66,7 @@ pub(crate) struct Inner {
 struct Meta {
     /// Of what is trained, the line that made it.
     made: OnceLock<Place>,
-    grad: Mutex<Option<Tensor>>,
+    grad: Mutex<Gradient>,
     this: Weak<Inner>,
     /// The tensor's type when this was made.
     ty: TypeRef,
@@ -89,6 +91,10 @@ struct View {
     in_order: bool,
 }
 
+fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// In the place of a node that another tensor took over.
 const HANDED_OVER: NodeId = NodeId::MAX;
 
@@ -97,8 +103,8 @@ impl Drop for Inner {
         // Views of it know its description for longer.
         let mut next = self.meta.get().cloned();
         while let Some(meta) = next {
-            drop(meta.grad.lock().unwrap_or_else(PoisonError::into_inner).take());
-            next = meta.later.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(std::mem::take(&mut *held(&meta.grad)));
+            next = held(&meta.later).take();
         }
         let node = *self.node.get_mut();
         if node != HANDED_OVER {
@@ -395,25 +401,6 @@ impl Tensor {
         if let Err(e) = done {
             e.raise()
         }
-    }
-
-    /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = tensor([2.0, 3.0]).requires_grad_(true);
-    /// x.square().sum().backward();
-    /// assert_eq!(x.grad().unwrap().to_vec::<f32>(), [4.0, 6.0]);
-    /// ```
-    pub fn grad(&self) -> Option<Tensor> {
-        self.known()?.grad.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Sets or clears the gradient.
-    pub fn set_grad(&self, grad: Option<Tensor>) {
-        let meta = self.meta();
-        let old = std::mem::replace(&mut *meta.grad.lock().unwrap_or_else(PoisonError::into_inner), grad);
-        drop(old);
     }
 
     /// Whether gradients flow to this tensor (`torch.Tensor.requires_grad`).

@@ -6,19 +6,15 @@
 //! steps between a view and its base, and `reshape` is a view where torch's strides allow it, else a copy.
 use super::layout::{Layout, Step};
 use super::thread::recording;
-use super::{Meta, Tensor, View, caller_line, is_grad_enabled, is_physical, no_grad, refuse, set_all};
+use super::{Meta, Tensor, View, caller_line, held, is_grad_enabled, is_physical, no_grad, refuse, set_all};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use xlazy_core::ir::{LEAF, REQUIRES_GRAD, Write, graph};
 use xlazy_core::sys::statement;
 use xlazy_core::thread::{innermost, rank, thread};
 use xlazy_core::ty::{DType, Shape, TypeRef};
-
-fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Drop for Meta {
     // A chain of views of any length goes by a loop, not by recursion.
@@ -154,7 +150,7 @@ impl Tensor {
         set_all(&mut [(self.clone(), seen.apart())], None);
         self.0.reshaped.store(true, Ordering::Relaxed);
         let now = Meta::of(self, Some(view));
-        *held(&now.grad) = held(&before.grad).take();
+        *held(&now.grad) = std::mem::take(&mut *held(&before.grad));
         if let Some(made) = before.made.get() {
             let _ = now.made.set(*made);
         }

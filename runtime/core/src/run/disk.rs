@@ -16,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_128;
 const MAGIC: &[u8; 16] = b"xlazy program 2\n";
 /// What the folder may hold, unless `XLAZY_PROGRAM_CACHE_MB` says otherwise.
 const MOST_MB: u64 = 1024;
-/// A program that compiles faster is not worth a file, unless `XLAZY_PROGRAM_CACHE_MIN_MS` says otherwise.
-const LEAST_MS: u64 = 1000;
+/// A program that compiles faster is compiled as fast as it would be read, unless `XLAZY_PROGRAM_CACHE_MIN_MS` says otherwise.
+const LEAST_MS: u64 = 20;
 /// A file that was left unfinished for this long has lost its writer.
 const UNFINISHED: Duration = Duration::from_secs(600);
 
