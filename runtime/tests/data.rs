@@ -253,3 +253,21 @@ fn a_folder_of_pictures_is_a_dataset() {
     std::fs::remove_dir_all(&root).unwrap();
     assert!(data::ImageFolder::new(&root).is_err());
 }
+
+#[test]
+fn tensors_that_are_read_together_are_one_program() {
+    let _alone = alone();
+    sync();
+    let labels = Tensor::randint(0, 10, [20]);
+    let images = Tensor::rand([20, 4]) + labels.view([20, 1]) * 0.1;
+    let mut read = None;
+    assert_eq!(compiles(|| read = Some(data::TensorDataset::new([&images, &labels]))), 1);
+    assert_eq!(read.unwrap().tensors()[1].to_vec::<i64>(), labels.to_vec::<i64>());
+    let x = &images * 2.0;
+    let state = [("x".to_owned(), x.clone()), ("y".to_owned(), x.exp()), ("z".to_owned(), x.sum())];
+    let path = std::env::temp_dir().join(format!("xlazy-together-{}.safetensors", std::process::id()));
+    assert_eq!(compiles(|| nn::save(&path, &state).unwrap()), 1);
+    let back = nn::load(&path).unwrap();
+    assert_eq!(back.iter().find(|(n, _)| n == "x").unwrap().1.to_vec::<f32>(), x.to_vec::<f32>());
+    std::fs::remove_file(path).unwrap();
+}

@@ -167,6 +167,8 @@ impl<const N: usize> TensorDataset<N> {
             refuse("TensorDataset", &tensors, "the first dimensions must be equal: they count the samples");
         }
         let at = Location::caller();
+        // One program for all of them.
+        Tensor::compute(&tensors.map(Tensor::clone), Cause::Read, at).unwrap_or_else(|e| e.raise());
         let parts = tensors.map(|t| {
             let ty = t.ty();
             let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());

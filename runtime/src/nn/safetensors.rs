@@ -27,6 +27,8 @@ use xlazy_mime::whole::{self, Unfinished};
 #[track_caller]
 pub fn save(path: impl AsRef<Path>, state: &[(String, Tensor)]) -> Result<()> {
     let at = Location::caller();
+    // One program for all of them.
+    Tensor::compute(&state.iter().map(|(_, t)| t.clone()).collect::<Vec<_>>(), Cause::Read, at)?;
     let part =
         |(name, t): &(String, Tensor)| Ok(Part { name: name.clone(), ty: t.ty(), bytes: t.bytes(Cause::Read, at)? });
     let parts = state.iter().map(part).collect::<Result<Vec<Part>>>()?;

@@ -24,7 +24,7 @@ struct Part {
     here: Range<usize>,
     /// The errors that it is advised for.
     errors: Vec<usize>,
-    /// What is wrong with it as it is advised.
+    /// What is wrong with it as it is advised, and who says so.
     wrong: Option<String>,
 }
 
@@ -310,9 +310,11 @@ impl Tried {
             parts.iter().position(|p| p.here.start <= at.start && at.end <= p.here.end)
         };
         self.parts.iter_mut().for_each(|part| part.wrong = None);
-        for place in next.places().into_iter().filter(|place| !place.names) {
+        // A variable whose declaration is wrong has no type there.
+        let follows = |place: &Place| place.names || place.message.contains(" for unit type `()`");
+        for place in next.places().into_iter().filter(|place| !follows(place)) {
             if let Some(part) = holds(&self.parts, &place.at) {
-                self.parts[part].wrong.get_or_insert(place.message);
+                self.parts[part].wrong.get_or_insert(place.said);
             }
         }
         // From the last one on, so that the places of the others stay.

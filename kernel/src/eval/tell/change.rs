@@ -85,7 +85,8 @@ pub(super) fn suggested(error: &Diagnostic, texts: &Texts) -> Option<Vec<Change>
         Some(Change::new(text, at, s.replacement.clone()?.replace(".expect(\"REASON\")", ".unwrap()")))
     };
     // What is only called alike is not meant.
-    const GUESSES: [&str; 4] = ["similar", "available field", "field of the same name", "import"];
+    const GUESSES: [&str; 5] =
+        ["similar", "available field", "field of the same name", "method of the same name", "import"];
     let guess = |c: &&Diagnostic| GUESSES.iter().any(|w| c.message.contains(w));
     let new = |c: &Diagnostic| {
         let all = c.spans.iter().map(change).collect::<Option<Vec<Change>>>();

@@ -66,6 +66,17 @@ pub(super) fn operands(words: &Words, i: usize) -> Option<(Range<usize>, Range<u
     Some((from..i, i + 1..words.operand(i + 1)?))
 }
 
+/// What stands before a `+` or `-`, with all that it is a sum of, and the product behind.
+pub(super) fn terms(words: &Words, i: usize) -> Option<(Range<usize>, Range<usize>)> {
+    let last = words.tokens[words.operand_before(i)?].range.start;
+    let from = words.at(words.sum_before(last))?;
+    let mut end = words.operand(i + 1)?;
+    while ["*", "/", "%"].contains(&words.word(end)) {
+        end = words.operand(end + 1)?;
+    }
+    Some((from..i, i + 1..end))
+}
+
 /// Whether it may be a whole number: no float is in it, nothing that was divided, and nothing is called that is not one for sure.
 fn may_be_whole(words: &Words, side: &Range<usize>) -> bool {
     const COUNTS: [&str; 6] = ["len", "size", "numel", "count", "item_i64", "samples"];

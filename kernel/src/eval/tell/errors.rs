@@ -34,6 +34,8 @@ pub struct Place {
     pub error: usize,
     pub at: Range<usize>,
     pub message: String,
+    /// What is wrong there, in a few words: what is told of it, or rustc's own.
+    pub said: String,
     /// A name is not there.
     pub names: bool,
     pub suggested: Option<Vec<Change>>,
@@ -70,6 +72,19 @@ pub fn explain(errors: &[Diagnostic], source: &Arc<Source>, known: &Known) -> Ex
         .collect();
     // Where a text that is no Rust has its answer, what rustc misses at the end of it follows from that.
     let told_of_no_rust = all.iter().any(|(e, r)| e.code.is_empty() && answer(r).is_some());
+    // What an argument's name is given is a part of it: `True` in `set_to_none=True`.
+    let told: BTreeSet<_> = all
+        .iter()
+        .filter(|(_, r)| r.as_ref().is_some_and(|r| r.help.is_some()))
+        .filter_map(|(e, _)| place(e))
+        .map(|(text, at)| (text, at.start))
+        .collect();
+    let given = |e: &Diagnostic| {
+        let Some((text, at)) = stands_at(e) else { return false };
+        let name = text.text[..at.start].trim_end().strip_suffix('=').map(str::trim_end).unwrap_or_default();
+        let begins = name.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
+        begins < name.len() && torch::NAMES.contains(&&*e.code) && told.contains(&(text.text.as_ptr(), begins))
+    };
     let at_the_end = |e: &Diagnostic, r: &Option<Retold>| {
         let last = stands_at(e).is_none_or(|(text, at)| text.text[at.start..].trim_end().len() <= 1);
         e.code.is_empty() && told_of_no_rust && (last || r.as_ref().is_some_and(|r| r.about == About::End))
@@ -78,7 +93,8 @@ pub fn explain(errors: &[Diagnostic], source: &Arc<Source>, known: &Known) -> Ex
     let all: Vec<(&Diagnostic, Option<Retold>)> = all
         .into_iter()
         .filter(|(e, r)| {
-            answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e) || at_the_end(e, r))
+            answer(r).is_some()
+                || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e) || given(e) || at_the_end(e, r))
         })
         .collect();
     let all = all.into_iter().map(|(e, retold)| (e.clone(), retold)).collect();
@@ -101,7 +117,15 @@ impl Explained {
             // What is no Rust but for the sign that ends a statement.
             let ends = e.message.starts_with("expected `;`") && suggested.is_some();
             let left_to_rustc = retold.is_none() && (!e.code.is_empty() || ends);
-            Some(Place { error, at, message: e.message.clone(), names, suggested, left_to_rustc })
+            let label = || e.spans.iter().find(|s| s.primary).and_then(|s| s.label.clone()).unwrap_or_default();
+            let said = match retold.as_ref().and_then(|r| r.help.as_ref()) {
+                Some(help) => format!("and then: {help}"),
+                None if e.message == "mismatched types" => {
+                    format!("of which rustc then says: {}, {}", e.message, label())
+                }
+                None => format!("of which rustc then says: {}", e.message),
+            };
+            Some(Place { error, at, message: e.message.clone(), said, names, suggested, left_to_rustc })
         };
         self.all.iter().enumerate().filter_map(place).collect()
     }
@@ -112,7 +136,7 @@ impl Explained {
         let (Some(help), Some(change)) = (&mut retold.help, &mut retold.change) else { return };
         let (before, new) = (format!("`{}`", change.code), format!("`{code}`"));
         *help = match wrong {
-            Some(wrong) => format!("{}; of which rustc then says: {wrong}", help.replace(&before, &new)),
+            Some(wrong) => format!("{}; {wrong}", help.replace(&before, &new)),
             // What it may be besides is not asked any more.
             None if code != change.code && !change.others.is_empty() => {
                 help.split(&before).next().unwrap_or_default().to_owned() + &new

@@ -23,7 +23,10 @@ pub(super) fn told(error: &Diagnostic, text: &str, at: &Range<usize>) -> Option<
     const PATH: usize = 40;
     // Texts are long where much is wrong with them.
     let near: String = text.get(at.start..)?.chars().take(PATH).collect();
-    let braces = || ["no_grad {", "no_grad{"].iter().any(|head| text.contains(head));
+    let braces = || {
+        let heads = GUARDS.iter().flat_map(|guard| ["", "()"].map(|called| format!("{guard}{called}")));
+        heads.into_iter().any(|head| [" {", "{"].iter().any(|open| text.contains(&format!("{head}{open}"))))
+    };
     let name = error.message.strip_prefix("cannot find value `").and_then(|rest| rest.split('`').next());
     let inside = |name: &&str| {
         let before = &text[..at.start];
@@ -86,22 +89,33 @@ fn guard(words: &Words, at: &Range<usize>) -> Option<Told> {
     Some((format!("{ANSWER}`{code}` (what is done without gradients is a closure)"), Some((all, code))))
 }
 
-/// `no_grad { … }`.
+/// `no_grad { … }`, and `with torch.no_grad() { … }`.
 fn in_braces(words: &Words, at: &Range<usize>) -> Option<Told> {
     let around = |i: &usize| {
-        let head = words.word(*i) == "no_grad" && words.word(i + 1) == "{";
-        let close = Some(i + 1).filter(|_| head).and_then(|open| words.behind_brackets(open))?;
-        let all = words.tokens[*i].range.start..words.tokens[close - 1].range.end;
-        (all.start <= at.start && at.end <= all.end).then_some((*i, close))
+        let called = words.word(i + 1) == "(" && words.word(i + 2) == ")";
+        let open = i + if called { 3 } else { 1 };
+        let head = GUARDS.contains(&words.word(*i)) && words.word(open) == "{";
+        let close = Some(open).filter(|_| head).and_then(|open| words.behind_brackets(open))?;
+        // Its path, and what Python has before that.
+        let mut name = *i;
+        while name > 1 && words.word(name - 1) == "." && words.kind(name - 2) == Some(Kind::Ident) {
+            name -= 2;
+        }
+        name -= usize::from(name > 0 && words.word(name - 1) == "with");
+        let all = words.tokens[name].range.start..words.tokens[close - 1].range.end;
+        (all.start <= at.start && at.end <= all.end).then_some((name, open, close))
     };
-    let (name, close) = (0..words.len()).rev().find_map(|i| around(&i))?;
+    let (name, open, close) = (0..words.len()).rev().find_map(|i| around(&i))?;
     let end = close + usize::from(words.word(close) == ";");
     let begins = name == 0 || matches!(words.word(name - 1), ";" | "{" | "}");
-    let (body, _) = words.part(name + 2, close - 1)?;
+    let (body, _) = words.part(open + 1, close - 1)?;
     let whole = || composed(&body, words.within(0, name), None).map(|code| (end, code));
     let (end, code) =
         begins.then(whole).flatten().or_else(|| Some((close, format!("no_grad(|| {{ {} }})", flat(&body)?))))?;
     let all = words.tokens[name].range.start..words.tokens[end - 1].range.end;
+    // A statement, where others follow.
+    let ends = !begins || code.ends_with(';') || matches!(words.word(end), "" | "}");
+    let code = if ends { code } else { code + ";" };
     Some((format!("{ANSWER}`{code}` (what is in it is a closure)"), Some((all, code))))
 }
 

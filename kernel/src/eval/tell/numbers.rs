@@ -1,5 +1,5 @@
 //! Numbers of two types in one expression, and lists of numbers in a text.
-use super::division::{of_floats, operands};
+use super::division::{of_floats, operands, terms};
 use super::literals::is_whole;
 use super::texts::Texts;
 use super::words::Words;
@@ -14,15 +14,22 @@ pub(super) fn told(message: &str) -> Option<String> {
     of_two_numbers(message).then(|| mixed(message))
 }
 
-/// A whole number that a float is multiplied with, or divided by, as a float: where it stands, and the code.
+/// A whole number that a float is reckoned with, as a float: where it stands, and the code.
 pub(super) fn as_float(message: &str, words: &Words, at: &Range<usize>) -> Option<(Range<usize>, String)> {
     let is_float = |ty: &str| ty.starts_with('f') || ty == "{float}";
-    let [left, right] = [types(message).next()?, types(message).nth(1)?];
-    let sign = words.at(at.start).filter(|i| matches!(words.word(*i), "*" | "/"))?;
+    let sign = words.at(at.start).filter(|i| matches!(words.word(*i), "*" | "/" | "+" | "-"))?;
+    let (left, right) = sides(message);
     if !of_two_numbers(message) || is_float(left) == is_float(right) {
         return None;
     }
-    let (before, behind) = operands(words, sign)?;
+    let assigned = message.contains("-assign ");
+    let (before, behind) = match words.word(sign) {
+        // What is added to stays what it is.
+        _ if assigned && !is_float(left) => return None,
+        _ if assigned => (sign..sign, sign + 2..words.expression(sign + 2)?),
+        "*" | "/" => operands(words, sign)?,
+        _ => terms(words, sign)?,
+    };
     let (ty, side) = if is_float(left) { (left, behind) } else { (right, before) };
     let (whole, place) = words.part(side.start, side.end)?;
     // What was divided as whole numbers has lost what it is wanted with.
@@ -110,13 +117,17 @@ pub(super) fn is_number(ty: &str) -> bool {
         || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
 }
 
+/// The types on both sides of the sign: `cannot add-assign RIGHT to LEFT`, but `cannot divide LEFT by RIGHT`.
+fn sides(message: &str) -> (&str, &str) {
+    let one = |n: usize| types(message).nth(n).unwrap_or_default();
+    let turned = ["cannot add", "cannot subtract"].iter().any(|verb| message.starts_with(verb));
+    if turned { (one(1), one(0)) } else { (one(0), one(1)) }
+}
+
 /// What makes one type of two.
 fn mixed(message: &str) -> String {
     let is_float = |ty: &str| ty.trim_start_matches('&').starts_with('f') || ty == "{float}";
-    let one = |n: usize| types(message).nth(n).unwrap_or_default();
-    // `cannot add-assign RIGHT to LEFT`, but `cannot divide LEFT by RIGHT`.
-    let turned = ["cannot add", "cannot subtract"].iter().any(|verb| message.starts_with(verb));
-    let (left, right) = if turned { (one(1), one(0)) } else { (one(0), one(1)) };
+    let (left, right) = sides(message);
     let assigned = message.contains("-assign ");
     let what = match (is_float(left), is_float(right)) {
         (false, false) => "write `… as i64` or `… as usize`, whichever both are to be",
@@ -130,6 +141,31 @@ fn mixed(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::Words;
+
+    #[test]
+    fn the_whole_number_is_made_a_float() {
+        for (text, sign, message, code) in [
+            ("total /= loader.samples();", "/=", "cannot divide-assign `f64` by `usize`", "loader.samples() as f64"),
+            ("total += a + b.len();", "+=", "cannot add-assign `usize` to `f64`", "(a + b.len()) as f64"),
+            ("total -= 1;", "-=", "cannot subtract-assign `{integer}` from `f64`", "1.0"),
+            ("let y = x + n * 2;", "+", "cannot add `usize` to `f64`", "(n * 2) as f64"),
+            ("let y = 1 + n * 2 - x;", "-", "cannot subtract `f64` from `usize`", "(1 + n * 2) as f64"),
+            ("let y = 0.5 * n;", "*", "cannot multiply `{float}` by `usize`", "n as f64"),
+        ] {
+            let at = text.find(sign).unwrap();
+            let found = super::as_float(message, &Words::of(text), &(at..at + sign.len()));
+            let (place, written) = found.unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(written, code, "{text}");
+            assert_eq!(
+                text[place].replace(['(', ')'], ""),
+                code.replace(" as f64", "").replace(['(', ')'], "").replace(".0", "")
+            );
+        }
+        let sum = "count += loss.item();";
+        let kept = super::as_float("cannot add-assign `f64` to `usize`", &Words::of(sum), &(6..8));
+        assert_eq!(kept, None, "what is added to would have to change");
+    }
 
     #[test]
     fn what_is_advised_is_about_the_side_that_is_wrong() {

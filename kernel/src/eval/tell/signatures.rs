@@ -325,6 +325,11 @@ impl Ours<'_> {
         if ty.starts_with("impl Fn") {
             return bare.then(|| closure_that_is_given(powers(value.to_owned())));
         }
+        // `*layers` is a list as it is.
+        let starred = || list.unwrap_or(value).trim_end_matches([',', ' ']).strip_prefix('*').filter(|all| is_one(all));
+        if let ("impl Layers" | "impl Schedulers", Some(all)) = (ty, starred()) {
+            return Some(all.to_owned());
+        }
         // What may be of several types is a tuple.
         if let ("impl Layers" | "impl Schedulers", Some(all)) = (ty, list) {
             let all = all.trim_end_matches([',', ' ']);

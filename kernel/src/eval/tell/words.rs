@@ -128,6 +128,10 @@ impl<'t> Words<'t> {
                 Some(Kind::Punct('.')) if matches!(self.kind(at + 1), Some(Kind::Ident | Kind::Number)) => at += 2,
                 Some(Kind::Punct('?')) => at += 1,
                 Some(Kind::Punct(':')) if self.word(at + 1) == ":" && self.kind(at + 2) == Some(Kind::Ident) => at += 3,
+                // `sum::<f64>()`
+                Some(Kind::Punct(':')) if self.word(at + 1) == ":" && self.word(at + 2) == "<" => {
+                    at = (at..self.len()).find(|i| self.word(*i) == ">" && self.word(i + 1) == "(")? + 1;
+                }
                 _ => return Some(at),
             }
         }
