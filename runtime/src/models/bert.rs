@@ -1,7 +1,7 @@
 //! BERT and its relatives, as transformers has them: the encoder is one, and names, positions and heads differ.
 use super::block::{Layer, Names, Sizes, dropped, linear};
 use crate::nn::module::at_caller;
-use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, init};
+use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
 use crate::tensor::{Tensor, refuse};
 
 /// Which of the three.
@@ -98,6 +98,29 @@ static DISTIL: Names = Names {
     norm_first: false,
 };
 
+/// Norms of the first published weights have TensorFlow's names, and positions were once a buffer.
+static OTHER_NAMES: &[(&str, &[&str])] =
+    &[("*.gamma", &["*.weight"]), ("*.beta", &["*.bias"]), ("embeddings.position_ids", &[])];
+
+static SIZES: &[(&str, &[&str])] = &[
+    ("*word_embeddings.weight", &["vocab_size", "hidden_size"]),
+    ("*position_embeddings.weight", &["max_position_embeddings", "hidden_size"]),
+    ("*token_type_embeddings.weight", &["type_vocab_size", "hidden_size"]),
+    ("*attention.output.dense.*", &["hidden_size", "hidden_size"]),
+    ("*intermediate.dense.*", &["intermediate_size", "hidden_size"]),
+    ("*.output.dense.*", &["hidden_size", "intermediate_size"]),
+    ("*ffn.lin1.*", &["intermediate_size", "hidden_size"]),
+    ("*ffn.lin2.*", &["hidden_size", "intermediate_size"]),
+    ("classifier.dense.*", &["hidden_size", "hidden_size"]),
+    ("classifier.*", &["head", "hidden_size"]),
+    ("cls.predictions.bias", &["vocab_size"]),
+    ("cls.predictions.decoder.*", &["vocab_size", "hidden_size"]),
+    ("lm_head.bias", &["vocab_size"]),
+    ("lm_head.decoder.*", &["vocab_size", "hidden_size"]),
+    ("vocab_projector.*", &["vocab_size", "hidden_size"]),
+    ("*", &["hidden_size", "hidden_size"]),
+];
+
 /// A BERT, RoBERTa or DistilBERT with a head.
 ///
 /// ```
@@ -161,7 +184,11 @@ impl Bert {
             };
             let positions = table(c.max_position_embeddings);
             let masked = c.head == MaskedLM;
-            let pooled = c.family == Bert && matches!(c.head, Head::None | Sequence(_));
+            let pooled = match c.head {
+                Head::None => c.family != DistilBert,
+                Sequence(_) => c.family == Bert,
+                _ => false,
+            };
             crate::models::bert::Bert {
                 words: table(c.vocab_size).padding_idx(c.pad_token_id),
                 positions: if c.family == Roberta { positions.padding_idx(c.pad_token_id) } else { positions },
@@ -252,20 +279,32 @@ impl Bert {
     }
 }
 
+impl Bert {
+    /// What the encoder's names begin with.
+    fn base(&self) -> &'static str {
+        match self.config.family {
+            Family::Bert => "bert",
+            Family::Roberta => "roberta",
+            Family::DistilBert => "distilbert",
+        }
+    }
+}
+
 impl Module for Bert {
+    fn published(&self) -> Published {
+        Published { base: self.base(), names: OTHER_NAMES, sizes: SIZES }
+    }
+
     fn parts(&self, p: &mut Parts) {
-        let (base, layers, head_norm, words, bias) = match self.config.family {
-            Family::Bert => (
-                "bert",
-                "encoder.layer",
-                "cls.predictions.transform.LayerNorm",
-                "cls.predictions.decoder",
-                "cls.predictions",
-            ),
-            Family::Roberta => ("roberta", "encoder.layer", "lm_head.layer_norm", "lm_head.decoder", "lm_head"),
-            Family::DistilBert => ("distilbert", "transformer.layer", "vocab_layer_norm", "vocab_projector", ""),
+        let (layers, head_norm, words, bias) = match self.config.family {
+            Family::Bert => {
+                ("encoder.layer", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions")
+            }
+            Family::Roberta => ("encoder.layer", "lm_head.layer_norm", "lm_head.decoder", "lm_head"),
+            Family::DistilBert => ("transformer.layer", "vocab_layer_norm", "vocab_projector", ""),
         };
         // without a head the names begin at the encoder, as they are published
+        let base = self.base();
         let at = |name: &str| if self.config.head == Head::None { name.to_owned() } else { format!("{base}.{name}") };
         p.add(&at("embeddings.word_embeddings"), &self.words);
         p.add(&at("embeddings.position_embeddings"), &self.positions);

@@ -2,7 +2,7 @@
 use super::block::dropped;
 use crate::nn::attention::later;
 use crate::nn::module::at_caller;
-use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Module, Parts, init};
+use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Module, Parts, Published, init};
 use crate::tensor::{Tensor, no_grad, refuse};
 use crate::{AttentionOptions, fori_loop, where_};
 
@@ -14,6 +14,8 @@ pub struct Gpt2Config {
     pub n_embd: usize,
     pub n_layer: usize,
     pub n_head: usize,
+    /// How wide the linear layers between are; four times `n_embd` where it does not say.
+    pub n_inner: Option<usize>,
     pub activation_function: Activation,
     pub resid_pdrop: f64,
     pub embd_pdrop: f64,
@@ -30,6 +32,7 @@ impl Default for Gpt2Config {
             n_embd: 768,
             n_layer: 12,
             n_head: 12,
+            n_inner: None,
             activation_function: Activation::GELUTanh,
             resid_pdrop: 0.1,
             embd_pdrop: 0.1,
@@ -39,6 +42,19 @@ impl Default for Gpt2Config {
         }
     }
 }
+
+/// Masks of positions were once buffers.
+static OTHER_NAMES: &[(&str, &[&str])] = &[("h.*.attn.bias", &[]), ("h.*.attn.masked_bias", &[])];
+
+static SIZES: &[(&str, &[&str])] = &[
+    ("wte.weight", &["vocab_size", "n_embd"]),
+    ("lm_head.weight", &["vocab_size", "n_embd"]),
+    ("wpe.weight", &["n_positions", "n_embd"]),
+    ("*mlp.c_fc.weight", &["n_embd", "n_inner"]),
+    ("*mlp.c_fc.bias", &["n_inner"]),
+    ("*mlp.c_proj.weight", &["n_inner", "n_embd"]),
+    ("*", &["n_embd", "n_embd"]),
+];
 
 /// A linear layer whose weight is [in, out], as transformers' `Conv1D`.
 struct Turned {
@@ -81,6 +97,7 @@ struct Layer {
 impl Layer {
     fn new(c: &Gpt2Config) -> Layer {
         let (d, std) = (c.n_embd, c.initializer_range);
+        let inner = c.n_inner.unwrap_or(4 * d);
         // what is added to the residual is smaller, by the number of such layers
         let added = std / (2.0 * c.n_layer as f64).sqrt();
         let norm = || LayerNorm::with(d, c.layer_norm_epsilon);
@@ -89,8 +106,8 @@ impl Layer {
             c_attn: Turned::new(d, 3 * d, std),
             attn_proj: Turned::new(d, d, added),
             ln_2: norm(),
-            c_fc: Turned::new(d, 4 * d, std),
-            mlp_proj: Turned::new(4 * d, d, added),
+            c_fc: Turned::new(d, inner, std),
+            mlp_proj: Turned::new(inner, d, added),
             heads: c.n_head,
             act: c.activation_function,
             attn_dropout: Dropout::new(c.attn_pdrop),
@@ -258,6 +275,10 @@ impl Module for Gpt2 {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.run(x)
+    }
+
+    fn published(&self) -> Published {
+        Published { base: "transformer", names: OTHER_NAMES, sizes: SIZES }
     }
 
     fn parts(&self, p: &mut Parts) {

@@ -1,5 +1,6 @@
 //! Whole models, short enough to read, equal to PyTorch's: each is a config, a module under the names of the published weights, and
-//! what it computes. `load_state_dict(&nn::load("model.safetensors")?)` takes weights as they are published.
+//! what it computes. `load_state_dict(&nn::load("model.safetensors")?)` takes weights as they are published, whichever of its names a
+//! file has.
 //!
 //! ResNets are torchvision's; ViT, BERT, DistilBERT, RoBERTa, XLNet and GPT-2 are transformers'; DLRM is
 //! facebookresearch/dlrm's; the translation model is `torch.nn.Transformer` between embeddings and an output layer.

@@ -1,7 +1,7 @@
 //! ResNet, wide ResNet and ResNeXt, as torchvision has them.
 use crate::ConvOptions;
 use crate::nn::module::at_caller;
-use crate::nn::{BatchNorm2d, Conv2d, Linear, MaxPool2d, Module, Parts, Sequential, init};
+use crate::nn::{BatchNorm2d, Conv2d, Linear, MaxPool2d, Module, Parts, Published, Sequential, init};
 use crate::tensor::Tensor;
 
 /// What kind of ResNet: torchvision's arguments, and how wide its first stage is.
@@ -44,6 +44,16 @@ fn conv(from: usize, to: usize, size: i64, stride: i64, groups: usize) -> Conv2d
     layer.weight = init::normal(layer.weight.shape(), (2.0 / fan_out).sqrt());
     layer
 }
+
+static SIZES: &[(&str, &[&str])] = &[
+    ("conv1.weight", &["planes", "in_channels"]),
+    ("fc.weight", &["num_classes", "planes"]),
+    ("fc.bias", &["num_classes"]),
+    ("layer*.conv2.weight", &["width_per_group", "groups"]),
+    ("layer*.conv1.weight", &["width_per_group", "planes"]),
+    ("layer*.downsample.*", &["planes", "planes"]),
+    ("bn1.*", &["planes"]),
+];
 
 /// Convolutions with a norm each, added to what they are given.
 struct Block {
@@ -154,6 +164,10 @@ impl Module for ResNet {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.run(x)
+    }
+
+    fn published(&self) -> Published {
+        Published { sizes: SIZES, ..Default::default() }
     }
 
     fn parts(&self, p: &mut Parts) {

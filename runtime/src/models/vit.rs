@@ -3,7 +3,7 @@ use super::block::{Layer, Names, Sizes, dropped, linear};
 use crate::ConvOptions;
 use crate::cat;
 use crate::nn::module::at_caller;
-use crate::nn::{Activation, Conv2d, Dropout, LayerNorm, Linear, Module, Parts, init};
+use crate::nn::{Activation, Conv2d, Dropout, LayerNorm, Linear, Module, Parts, Published, init};
 use crate::tensor::Tensor;
 
 /// transformers' `ViTConfig`, by its names; the defaults are `vit-base-patch16-224`'s.
@@ -53,6 +53,41 @@ static NAMES: Names = Names {
     down_norm: "layernorm_after",
     norm_first: true,
 };
+
+/// torchvision's; its first files number the layers between otherwise.
+static OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("class_token", &["embeddings.cls_token"]),
+    ("conv_proj.*", &["embeddings.patch_embeddings.projection.*"]),
+    ("encoder.pos_embedding", &["embeddings.position_embeddings"]),
+    ("encoder.layers.encoder_layer_*.ln_1.*", &["encoder.layer.*.layernorm_before.*"]),
+    (
+        "encoder.layers.encoder_layer_*.self_attention.in_proj_*",
+        &[
+            "encoder.layer.*.attention.attention.query.*",
+            "encoder.layer.*.attention.attention.key.*",
+            "encoder.layer.*.attention.attention.value.*",
+        ],
+    ),
+    ("encoder.layers.encoder_layer_*.self_attention.out_proj.*", &["encoder.layer.*.attention.output.dense.*"]),
+    ("encoder.layers.encoder_layer_*.ln_2.*", &["encoder.layer.*.layernorm_after.*"]),
+    ("encoder.layers.encoder_layer_*.mlp.0.*", &["encoder.layer.*.intermediate.dense.*"]),
+    ("encoder.layers.encoder_layer_*.mlp.linear_1.*", &["encoder.layer.*.intermediate.dense.*"]),
+    ("encoder.layers.encoder_layer_*.mlp.3.*", &["encoder.layer.*.output.dense.*"]),
+    ("encoder.layers.encoder_layer_*.mlp.linear_2.*", &["encoder.layer.*.output.dense.*"]),
+    ("encoder.ln.*", &["layernorm.*"]),
+    ("heads.head.*", &["classifier.*"]),
+];
+
+static SIZES: &[(&str, &[&str])] = &[
+    ("embeddings.cls_token", &["", "", "hidden_size"]),
+    ("embeddings.position_embeddings", &["", "image_size", "hidden_size"]),
+    ("embeddings.patch_embeddings.projection.*", &["hidden_size", "num_channels", "patch_size", "patch_size"]),
+    ("*intermediate.dense.*", &["intermediate_size", "hidden_size"]),
+    ("*attention.output.dense.*", &["hidden_size", "hidden_size"]),
+    ("*.output.dense.*", &["hidden_size", "intermediate_size"]),
+    ("classifier.*", &["num_labels", "hidden_size"]),
+    ("*", &["hidden_size", "hidden_size"]),
+];
 
 /// Pictures [n, channels, size, size] cut into patches, a transformer over them, and the class token's classes.
 ///
@@ -126,6 +161,10 @@ impl Module for ViT {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.run(x)
+    }
+
+    fn published(&self) -> Published {
+        Published { base: "vit", names: OTHER_NAMES, sizes: SIZES }
     }
 
     fn parts(&self, p: &mut Parts) {

@@ -2,7 +2,7 @@
 //! memories of earlier segments, which only its pre-training has, are not here.
 use super::block::{dropped, linear};
 use crate::nn::module::at_caller;
-use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, init};
+use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
 use crate::tensor::Tensor;
 use crate::{cat, where_};
 
@@ -44,6 +44,20 @@ impl Default for XLNetConfig {
         }
     }
 }
+
+static SIZES: &[(&str, &[&str])] = &[
+    ("word_embedding.weight", &["vocab_size", "d_model"]),
+    ("lm_loss.*", &["vocab_size", "d_model"]),
+    ("logits_proj.*", &["num_labels", "d_model"]),
+    ("*ff.layer_1.*", &["d_inner", "d_model"]),
+    ("*ff.layer_2.*", &["d_model", "d_inner"]),
+    ("*rel_attn.seg_embed", &["", "n_head", "n_head"]),
+    ("*rel_attn.r_*_bias", &["n_head", "n_head"]),
+    ("*rel_attn.layer_norm.*", &["d_model"]),
+    ("*rel_attn.*", &["d_model", "n_head", "n_head"]),
+    ("mask_emb", &["", "", "d_model"]),
+    ("*", &["d_model", "d_model"]),
+];
 
 /// The weights of attention, each [size, heads, of a head], by name, and what is added to queries.
 const WEIGHTS: [&str; 5] = ["q", "k", "v", "o", "r"];
@@ -227,6 +241,10 @@ impl XLNet {
 }
 
 impl Module for XLNet {
+    fn published(&self) -> Published {
+        Published { base: "transformer", sizes: SIZES, ..Default::default() }
+    }
+
     fn parts(&self, p: &mut Parts) {
         // without a head the names begin at the layers, as they are published
         let at =

@@ -42,6 +42,8 @@ mod rules;
 pub mod shape;
 mod spread;
 #[doc(hidden)]
+pub mod state;
+#[doc(hidden)]
 pub mod transformer;
 mod tree;
 
@@ -80,5 +82,6 @@ pub use shape::{ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPa
 pub use shape::{
     ReplicationPad3d, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d, ZeroPad1d, ZeroPad2d, ZeroPad3d,
 };
+pub use state::Published;
 pub use transformer::{Transformer, TransformerMasks, TransformerOptions};
 pub use transformer::{TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer};

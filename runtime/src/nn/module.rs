@@ -1,11 +1,12 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
+use super::state::{self, Published, copy_all};
 use super::tree::{self, Entry};
 use crate::changes::Changes;
 use crate::insight::Cause;
 use crate::ops::To;
-use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
+use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
 use crate::{Error, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::panic::Location;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// Copies values in by name; every name must be there, with the right shape, and no other; of a tensor with several names one
-    /// is enough (`torch.nn.Module.load_state_dict`).
+    /// is enough (`torch.nn.Module.load_state_dict`). Names that published files have instead are known by [`Module::published`].
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -101,14 +102,19 @@ pub trait Module: AsModule + Send + Sync {
     // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
-        load(&self.state_dict(), state, true).map(drop)
+        state::load(&self.state_dict(), self.published(), state, true).map(drop)
     }
 
     /// As [`Module::load_state_dict`] without minding names that are missing or that the module does not have (`strict=False`):
-    /// gives what was left, in words. Published weights hold buffers of their time, or lack a head.
+    /// gives what was left, in words. Published weights have another head, or none. Where no name is the module's it is an error.
     #[track_caller]
     fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
-        load(&self.state_dict(), state, false)
+        state::load(&self.state_dict(), self.published(), state, false)
+    }
+
+    /// The names that files have where they are not the module's: for models whose weights are published under others.
+    fn published(&self) -> Published {
+        Published::default()
     }
 
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
@@ -286,6 +292,9 @@ macro_rules! pointers {
             #[track_caller]
             fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
                 at_caller(|| (**self).load_state_dict_loosely(state))
+            }
+            fn published(&self) -> Published {
+                (**self).published()
             }
             #[track_caller]
             fn train(&self, on: bool) {
@@ -526,51 +535,6 @@ fn move_all(state: Vec<(String, Tensor)>, to: To) {
                 changes.set_data(t, there);
             }
         }
-    });
-    changes.apply();
-}
-
-// Checks everything before it changes anything. Gives what is missing or left over, which is an error where `strict`.
-#[track_caller]
-fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> Result<Vec<String>> {
-    let given: HashMap<&str, &Tensor> = state.iter().map(|(n, t)| (n.as_str(), t)).collect();
-    let known: HashSet<&str> = mine.iter().map(|(n, _)| n.as_str()).collect();
-    // Tensors that come under one of their names: files keep shared ones once.
-    let come: HashSet<_> =
-        mine.iter().filter(|(n, _)| given.contains_key(n.as_str())).map(|(_, t)| Arc::as_ptr(&t.0)).collect();
-    let (mut wrong, mut left, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, old) in mine {
-        match given.get(name.as_str()) {
-            None if come.contains(&Arc::as_ptr(&old.0)) => {}
-            None => left.push(format!("`{name}` is missing")),
-            Some(new) if new.shape() != old.shape() => {
-                wrong.push(format!("`{name}` has shape {}, expected {}", new.shape(), old.shape()));
-            }
-            Some(new) => pairs.push((old, *new)),
-        }
-    }
-    let extra = state.iter().filter(|(name, _)| !known.contains(name.as_str()));
-    left.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
-    if strict {
-        wrong.append(&mut left);
-    }
-    if !wrong.is_empty() {
-        return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
-    }
-    copy_all(pairs);
-    // They run now, so that the next step is the program that it was.
-    sync();
-    Ok(left)
-}
-
-/// Copies, not shared buffers: what the caller still holds could not be reused by a step.
-#[track_caller]
-fn copy_all<'t>(pairs: impl IntoIterator<Item = (&'t Tensor, &'t Tensor)>) {
-    let mut changes = Changes::new();
-    on_behalf(Location::caller(), false, || {
-        pairs
-            .into_iter()
-            .for_each(|(old, new)| changes.assign("load_state_dict", old, new.clone().placed_like(old).copy()))
     });
     changes.apply();
 }

@@ -4,11 +4,12 @@ use crate::insight::Cause;
 use crate::json::{self, Value, json};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::Write as _;
 use std::ops::Range;
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xlazy_core::ty::{DType, Shape, Type};
 use xlazy_mime::regular;
 use xlazy_mime::whole::{self, Unfinished};
@@ -95,21 +96,76 @@ const EXTENSION: &str = "safetensors";
 /// What the format allows.
 const LONGEST_HEADER: usize = 100_000_000;
 
-/// The tensors of a safetensors file, by name, in the order of the file's header.
+/// The tensors of a safetensors file, by name, in the order of the file's header. Weights that are published in several files are
+/// loaded by their `model.safetensors.index.json`, and those of a folder by the folder.
 #[track_caller]
 pub fn load(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
-    let path = path.as_ref();
-    let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let contents = match read(path) {
-        Ok(contents) => contents,
-        Err(what) => {
-            // An interrupt is no error of the file.
-            xlazy_core::sys::check_interrupt();
-            return Err(failed(what));
-        }
+    let path = weights(path.as_ref())?;
+    let mut out = Vec::new();
+    let Some((files, names)) = sharded(&path)? else {
+        add(&path, &mut out)?;
+        return Ok(out);
     };
-    let tensor = |e: &Entry| (e.name.clone(), Tensor::of_bytes(contents.bytes(e), e.ty.clone()));
-    Ok(contents.entries.iter().map(tensor).collect())
+    files.iter().try_for_each(|file| add(&path.with_file_name(file), &mut out))?;
+    let mut found = BTreeSet::new();
+    if let Some((twice, _)) = out.iter().find(|(name, _)| !found.insert(name.as_str())) {
+        return Err(failed(&path, format!("two of its files have a tensor called `{twice}`")));
+    }
+    match names.iter().find(|(name, _)| !found.contains(name.as_str())) {
+        Some((name, file)) => Err(failed(&path, format!("`{name}` is not in {file}, where it should be"))),
+        None => Ok(out),
+    }
+}
+
+fn failed(path: &Path, what: String) -> Error {
+    // An interrupt is no error of the file.
+    xlazy_core::sys::check_interrupt();
+    Error::Usage { message: format!("cannot read {}: {what}", path.display()) }
+}
+
+/// Adds what a file holds.
+#[track_caller]
+fn add(path: &Path, out: &mut Vec<(String, Tensor)>) -> Result<()> {
+    let contents = read(path).map_err(|what| failed(path, what))?;
+    out.extend(contents.entries.iter().map(|e| (e.name.clone(), Tensor::of_bytes(contents.bytes(e), e.ty.clone()))));
+    Ok(())
+}
+
+/// The file in a folder that says where its weights are.
+fn weights(path: &Path) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let names = [format!("model.{EXTENSION}"), format!("model.{EXTENSION}{INDEX}")];
+    if let Some(file) = names.iter().map(|name| path.join(name)).find(|file| file.exists()) {
+        return Ok(file);
+    }
+    let pickled = path.join("pytorch_model.bin").exists();
+    let pickle =
+        ", and its pytorch_model.bin is Python's: `safetensors.torch.save_file` writes the same as safetensors";
+    Err(failed(path, format!("it has no {}{}", names.join(" and no "), if pickled { pickle } else { "" })))
+}
+
+/// Behind the name of the weights.
+const INDEX: &str = ".index.json";
+
+/// The files that an index names, and which tensor is in which; nothing where it is none.
+type Shards = (BTreeSet<String>, Metadata);
+
+fn sharded(path: &Path) -> Result<Option<Shards>> {
+    if !path.to_string_lossy().ends_with(INDEX) {
+        return Ok(None);
+    }
+    let text = regular::read(path).map_err(|e| failed(path, e.to_string()))?;
+    let index = json::parse(text).map_err(|e| failed(path, e.to_string()))?;
+    let names =
+        texts(&index["weight_map"]).ok_or_else(|| failed(path, "it has no `weight_map` of names".to_owned()))?;
+    let files: BTreeSet<String> = names.iter().map(|(_, file)| file.clone()).collect();
+    // beside the index, wherever it came from
+    match files.iter().find(|file| Path::new(file).file_name() != Some(file.as_ref())) {
+        Some(file) => Err(failed(path, format!("`{file}` is not the name of a file beside it"))),
+        None => Ok(Some((files, names))),
+    }
 }
 
 /// What a file holds.
