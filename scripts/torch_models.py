@@ -101,48 +101,106 @@ class Classes:
         return nn.functional.cross_entropy(y.reshape(-1, self.n), self.labels.reshape(-1))
 
 
+SMALL = dict(vocab_size=24, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, type_vocab_size=2,
+             pad_token_id=1, layer_norm_eps=1e-12, attn_implementation="eager", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+DISTIL = dict(vocab_size=24, dim=8, n_layers=2, n_heads=2, hidden_dim=12, max_position_embeddings=10, pad_token_id=1, dropout=0.0,
+              attention_dropout=0.0, seq_classif_dropout=0.0)
+XLNET = dict(vocab_size=24, d_model=8, n_layer=2, n_head=2, d_inner=12, dropout=0.0, summary_last_dropout=0.0)
+GPT2 = dict(vocab_size=24, n_positions=12, n_embd=8, n_layer=2, n_head=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
 
-def texts():
-    import transformers as tf
 
+def padded():
+    """Three texts of several lengths, and the kinds of their tokens."""
     ids = torch.randint(3, 24, (3, 7))
     mask = torch.ones(3, 7, dtype=torch.int64)
     for row, length in enumerate([7, 4, 6]):
         ids[row, length:] = 1
         mask[row, length:] = 0
     types = (torch.arange(7) > 3).long().expand(3, 7).contiguous()
-    plain = {"input_ids": ids, "attention_mask": mask}
-    logits = lambda m, x: m(**x).logits
-    off = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    small = dict(vocab_size=24, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, type_vocab_size=2,
-                 pad_token_id=1, layer_norm_eps=1e-12, attn_implementation="eager", **off)
+    return {"input_ids": ids, "attention_mask": mask}, types
+
+
+def logits(m, x):
+    return m(**x).logits
+
+
+def ends(m, x):
+    return torch.stack([m(**x).start_logits, m(**x).end_logits], -1)
+
+
+def waves(y):
+    """A loss of many outputs, of which each counts otherwise."""
+    return (y * torch.cos(torch.arange(y.numel())).reshape(y.shape)).sum()
+
+
+def texts():
+    import transformers as tf
+
+    plain, types = padded()
+    small = SMALL
     bert = tf.BertConfig(max_position_embeddings=10, **small)
     for kind, labels, loss in [("SequenceClassification", 3, Classes(3, 3)), ("TokenClassification", 4, Classes(4, 3, 7)),
                                ("MaskedLM", 2, Classes(24, 3, 7))]:
         bert.num_labels = labels
         model = getattr(tf, f"BertFor{kind}")(bert)
         write(f"bert_{kind}".lower(), small, model, plain | {"token_type_ids": types}, logits, loss)
-    ends = lambda m, x: torch.stack([m(**x).start_logits, m(**x).end_logits], -1)
     bert.num_labels = 2
-    write("bert_questionanswering", small, tf.BertForQuestionAnswering(bert), plain | {"token_type_ids": types}, ends,
-          lambda y: (y * torch.cos(torch.arange(y.numel())).reshape(y.shape)).sum())
+    write("bert_questionanswering", small, tf.BertForQuestionAnswering(bert), plain | {"token_type_ids": types}, ends, waves)
     roberta = tf.RobertaConfig(max_position_embeddings=10, num_labels=3, **small)
     write("roberta", small, tf.RobertaForSequenceClassification(roberta), plain, logits, Classes(3, 3))
     write("roberta_lm", small, tf.RobertaForMaskedLM(roberta), plain, logits, Classes(24, 3, 7))
-    sizes = dict(vocab_size=24, dim=8, n_layers=2, n_heads=2, hidden_dim=12, max_position_embeddings=10, pad_token_id=1, dropout=0.0,
-                 attention_dropout=0.0, seq_classif_dropout=0.0)
+    sizes = DISTIL
     distil = tf.DistilBertConfig(num_labels=3, attn_implementation="eager", **sizes)
     write("distilbert", sizes, tf.DistilBertForSequenceClassification(distil), plain, logits, Classes(3, 3))
     write("distilbert_lm", sizes, tf.DistilBertForMaskedLM(distil), plain, logits, Classes(24, 3, 7))
-    sizes = dict(vocab_size=24, d_model=8, n_layer=2, n_head=2, d_inner=12, dropout=0.0, summary_last_dropout=0.0)
-    xlnet = tf.XLNetConfig(num_labels=3, **sizes)
+    xlnet = tf.XLNetConfig(num_labels=3, **XLNET)
+    write("xlnet", XLNET, tf.XLNetForSequenceClassification(xlnet), plain | {"token_type_ids": types},
+          lambda m, x: xlnets(m, x).logits, Classes(3, 3))
+    gpt2 = tf.GPT2Config(attn_implementation="eager", **GPT2)
+    write("gpt2", GPT2, tf.GPT2LMHeadModel(gpt2), {"input_ids": plain["input_ids"]}, lambda m, x: m(**x, use_cache=False).logits,
+          Classes(24, 3, 7))
+
+
+def xlnets(m, x):
     # transformers' takes the mask as floats
-    write("xlnet", sizes, tf.XLNetForSequenceClassification(xlnet), plain | {"token_type_ids": types},
-          lambda m, x: m(input_ids=x["input_ids"], attention_mask=x["attention_mask"].to(m.dtype), token_type_ids=x["token_type_ids"],
-                         use_mems=False).logits, Classes(3, 3))
-    sizes = dict(vocab_size=24, n_positions=12, n_embd=8, n_layer=2, n_head=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+    return m(**x | {"attention_mask": x["attention_mask"].to(m.dtype)}, use_mems=False)
+
+
+def heads():
+    """Further heads of the same families."""
+    import transformers as tf
+
+    plain, types = padded()
+    typed = plain | {"token_type_ids": types}
+    # three choices of two texts each
+    ids = torch.randint(3, 24, (2, 3, 7))
+    mask = (torch.arange(7) < torch.tensor([[7, 5, 6], [4, 7, 7]])[..., None]).long()
+    choices = {"input_ids": torch.where(mask == 1, ids, 1), "attention_mask": mask}
+    bert = tf.BertConfig(max_position_embeddings=10, **SMALL)
+    both = lambda m, x: torch.cat([m(**x).prediction_logits.flatten(), m(**x).seq_relationship_logits.flatten()])
+    write("bert_pretraining", SMALL, tf.BertForPreTraining(bert), typed, both, waves)
+    write("bert_nextsentence", SMALL, tf.BertForNextSentencePrediction(bert), typed, logits, Classes(2, 3))
+    roberta = tf.RobertaConfig(max_position_embeddings=10, **SMALL)
+    distil = tf.DistilBertConfig(qa_dropout=0.0, attn_implementation="eager", **DISTIL)
+    xlnet = tf.XLNetConfig(num_labels=4, **XLNET)
+    for name, sizes, model in [
+        ("bert", SMALL, tf.BertForMultipleChoice(bert)),
+        ("roberta", SMALL, tf.RobertaForMultipleChoice(roberta)),
+        ("distilbert", DISTIL, tf.DistilBertForMultipleChoice(distil)),
+    ]:
+        write(f"{name}_multiplechoice", sizes, model, choices, logits, Classes(3, 2))
+    write("distilbert_questionanswering", DISTIL, tf.DistilBertForQuestionAnswering(distil), plain, ends, waves)
+    words = lambda m, x: xlnets(m, x).logits
+    write("xlnet_multiplechoice", XLNET, tf.XLNetForMultipleChoice(xlnet), choices, words, Classes(3, 2))
+    write("xlnet_tokenclassification", XLNET, tf.XLNetForTokenClassification(xlnet), typed, words, Classes(4, 3, 7))
+    write("xlnet_lm", XLNET, tf.XLNetLMHeadModel(xlnet), typed, words, Classes(24, 3, 7))
+    xlnet.num_labels = 2
+    ending = lambda m, x: torch.stack([xlnets(m, x).start_logits, xlnets(m, x).end_logits], -1)
+    write("xlnet_questionanswering", XLNET, tf.XLNetForQuestionAnsweringSimple(xlnet), typed, ending, waves)
+    sizes = GPT2 | {"n_inner": 20}
     gpt2 = tf.GPT2Config(attn_implementation="eager", **sizes)
-    write("gpt2", sizes, tf.GPT2LMHeadModel(gpt2), {"input_ids": ids}, lambda m, x: m(**x, use_cache=False).logits, Classes(24, 3, 7))
+    write("gpt2_inner", sizes, tf.GPT2LMHeadModel(gpt2), {"input_ids": plain["input_ids"]}, lambda m, x: m(**x, use_cache=False).logits,
+          Classes(24, 3, 7))
 
 
 def pictures():
@@ -189,7 +247,7 @@ def translation():
 
 
 if __name__ == "__main__":
-    for part in [texts, pictures, translation]:
+    for part in [texts, heads, pictures, translation]:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
             torch.manual_seed(11)
             part()

@@ -2,20 +2,11 @@
 mod support;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use support::alone;
 use xlazy::models::*;
 use xlazy::prelude::*;
 
-// The runtime is one per process: one test at a time.
-static ONE: Mutex<()> = Mutex::new(());
-
 type State = Vec<(String, Tensor)>;
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    let one = ONE.lock().unwrap_or_else(|p| p.into_inner());
-    support::in_float32();
-    one
-}
 
 /// A state under other names; a name for which there is none is left out.
 fn renamed(state: &[(String, Tensor)], name: impl Fn(&str) -> Option<String>) -> State {
@@ -166,7 +157,7 @@ fn a_name_that_comes_twice_is_refused() {
 fn xlnets_load_with_and_without_a_head() {
     let _alone = alone();
     let config = XLNetConfig { vocab_size: 24, d_model: 8, n_layer: 2, n_head: 2, d_inner: 12, ..Default::default() };
-    let words = XLNetConfig { lm_head: true, num_labels: None, ..config.clone() };
+    let words = XLNetConfig { head: Head::MaskedLM, ..config.clone() };
     let (from, new) = (XLNet::new(&words), XLNet::new(&words));
     let run = |m: &XLNet| m.forward(&ids(), None, None);
     // the published file has the embedding under both names, or under the head's alone
@@ -174,7 +165,7 @@ fn xlnets_load_with_and_without_a_head() {
     let new = XLNet::new(&words);
     let one = renamed(&from.state_dict(), |n| (n != "lm_loss.weight").then(|| n.to_owned()));
     meets("one name", &from, &new, &one, run);
-    let layers = XLNetConfig { num_labels: None, ..config };
+    let layers = XLNetConfig { head: Head::None, ..config };
     let (from, new) = (XLNet::new(&layers), XLNet::new(&layers));
     let based = renamed(&from.state_dict(), |n| Some(format!("transformer.{n}")));
     meets("of a model with a head", &from, &new, &based, run);

@@ -1,5 +1,6 @@
 //! BERT and its relatives, as transformers has them: the encoder is one, and names, positions and heads differ.
 use super::block::{Layer, Names, Sizes, dropped, linear};
+use crate::Error;
 use crate::nn::module::at_caller;
 use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
 use crate::tensor::{Tensor, refuse};
@@ -23,8 +24,14 @@ pub enum Head {
     Tokens(usize),
     /// Where an answer begins and ends, [n, length, 2] (`…ForQuestionAnswering`).
     Answer,
-    /// The scores of each word at each place, by the embedding's vectors (`…ForMaskedLM`).
+    /// The scores of each word at each place, by the embedding's vectors (`…ForMaskedLM`, `XLNetLMHeadModel`).
     MaskedLM,
+    /// Which of several texts, [n, texts]: tokens are [n, texts, length] (`…ForMultipleChoice`).
+    MultipleChoice,
+    /// Whether a text's second part follows the first or not, [n, 2]: BERT's alone (`BertForNextSentencePrediction`).
+    NextSentence,
+    /// The scores of words, and beside them [`Bert::next_sentence`]: BERT's alone (`BertForPreTraining`).
+    PreTraining,
 }
 
 /// transformers' `BertConfig`, `RobertaConfig` and `DistilBertConfig`, by BERT's names; the defaults are `bert-base`'s.
@@ -98,6 +105,9 @@ static DISTIL: Names = Names {
     norm_first: false,
 };
 
+/// The layer that tells whether a sentence is the next one.
+const NEXT: &str = "cls.seq_relationship";
+
 /// Norms of the first published weights have TensorFlow's names, and positions were once a buffer.
 static OTHER_NAMES: &[(&str, &[&str])] =
     &[("*.gamma", &["*.weight"]), ("*.beta", &["*.bias"]), ("embeddings.position_ids", &[])];
@@ -112,6 +122,7 @@ static SIZES: &[(&str, &[&str])] = &[
     ("*ffn.lin1.*", &["intermediate_size", "hidden_size"]),
     ("*ffn.lin2.*", &["hidden_size", "intermediate_size"]),
     ("classifier.dense.*", &["hidden_size", "hidden_size"]),
+    ("cls.seq_relationship.*", &["", "hidden_size"]),
     ("classifier.*", &["head", "hidden_size"]),
     ("cls.predictions.bias", &["vocab_size"]),
     ("cls.predictions.decoder.*", &["vocab_size", "hidden_size"]),
@@ -181,13 +192,21 @@ impl Bert {
                 (Bert, MaskedLM) => vec![one("cls.predictions.transform.dense", hidden)],
                 (Roberta, MaskedLM) => vec![one("lm_head.dense", hidden)],
                 (DistilBert, MaskedLM) => vec![one("vocab_transform", hidden)],
+                (Bert | Roberta, MultipleChoice) => vec![one("classifier", 1)],
+                (DistilBert, MultipleChoice) => vec![one("pre_classifier", hidden), one("classifier", 1)],
+                (Bert, NextSentence) => vec![one(NEXT, 2)],
+                (Bert, PreTraining) => vec![one("cls.predictions.transform.dense", hidden), one(NEXT, 2)],
+                (family, head) => {
+                    let message = format!("{family:?} has no head {head:?}, which is BERT's alone");
+                    Error::Usage { message }.raise()
+                }
             };
             let positions = table(c.max_position_embeddings);
-            let masked = c.head == MaskedLM;
+            let masked = matches!(c.head, MaskedLM | PreTraining);
             let pooled = match c.head {
-                Head::None => c.family != DistilBert,
-                Sequence(_) => c.family == Bert,
-                _ => false,
+                Head::None | MultipleChoice => c.family != DistilBert,
+                Sequence(_) | NextSentence | PreTraining => c.family == Bert,
+                Tokens(_) | Answer | MaskedLM => false,
             };
             crate::models::bert::Bert {
                 words: table(c.vocab_size).padding_idx(c.pad_token_id),
@@ -245,12 +264,19 @@ impl Bert {
     #[track_caller]
     pub fn forward(&self, ids: &Tensor, attention_mask: Option<&Tensor>, token_type_ids: Option<&Tensor>) -> Tensor {
         at_caller(|| {
-            let x = self.hidden(ids, attention_mask, token_type_ids);
+            let choice = self.config.head == Head::MultipleChoice;
+            if choice && ids.dim() != 3 {
+                refuse("Bert", &[ids], "a choice takes tokens [n, texts, length]");
+            }
+            let flat = |t: &Tensor| if choice { t.flatten_dims(0, 1) } else { t.clone() };
+            let x = self.hidden(&flat(ids), attention_mask.map(flat).as_ref(), token_type_ids.map(flat).as_ref());
             let (family, drop) = (self.config.family, |x| dropped(&self.head_dropout, x));
             let head = |i: usize, x: &Tensor| self.head[i].1.forward(x);
             match self.config.head {
                 Head::None => x,
+                Head::Answer if family == Family::DistilBert => head(0, &drop(x)),
                 Head::Answer => head(0, &x),
+                Head::NextSentence => self.next_sentence(&x),
                 Head::Tokens(_) => head(0, &drop(x)),
                 Head::Sequence(_) => {
                     let first = x.select(1, 0);
@@ -260,7 +286,14 @@ impl Bert {
                         Family::DistilBert => head(1, &drop(head(0, &first).relu())),
                     }
                 }
-                Head::MaskedLM => {
+                Head::MultipleChoice => {
+                    let scores = match family {
+                        Family::DistilBert => head(1, &drop(head(0, &x.select(1, 0)).relu())),
+                        _ => head(0, &drop(self.pooled(&x))),
+                    };
+                    scores.reshape([ids.size(0), ids.size(1)])
+                }
+                Head::MaskedLM | Head::PreTraining => {
                     let x = self.config.hidden_act.of(&head(0, &x));
                     let norm = self.head_norm.as_ref().expect("a head of words has one");
                     norm.forward(&x).linear(&self.words.weight, self.word_bias.as_ref())
@@ -269,7 +302,16 @@ impl Bert {
         })
     }
 
-    /// The first token's vector behind the pooler, [n, hidden]: BERT's `pooler_output`.
+    /// Whether a text's second part follows the first (0) or not (1), [n, 2], of what [`Bert::hidden`] gives.
+    #[track_caller]
+    pub fn next_sentence(&self, hidden: &Tensor) -> Tensor {
+        at_caller(|| match self.head.iter().find(|(name, _)| *name == NEXT) {
+            Some((_, layer)) => layer.forward(&self.pooled(hidden)),
+            None => refuse("next_sentence", &[hidden], "this model's head is not `NextSentence` or `PreTraining`"),
+        })
+    }
+
+    /// The first token's vector behind the pooler, [n, hidden]: `pooler_output`.
     #[track_caller]
     pub fn pooled(&self, hidden: &Tensor) -> Tensor {
         at_caller(|| match &self.pooler {

@@ -1,10 +1,11 @@
-//! XLNet, as transformers' `XLNetForSequenceClassification`: attention by distances, in both directions. The second stream and
+//! XLNet with transformers' heads: attention by distances, in both directions. The second stream and
 //! memories of earlier segments, which only its pre-training has, are not here.
+use super::bert::Head;
 use super::block::{dropped, linear};
 use crate::nn::module::at_caller;
 use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
-use crate::tensor::Tensor;
-use crate::{cat, where_};
+use crate::tensor::{Tensor, refuse};
+use crate::{Error, cat, where_};
 
 /// transformers' `XLNetConfig`, by its names; the defaults are `xlnet-base-cased`'s.
 #[derive(Clone, Debug)]
@@ -19,10 +20,8 @@ pub struct XLNetConfig {
     pub dropout: f64,
     /// Of the summary.
     pub summary_last_dropout: f64,
-    /// Classes of the whole text; none for what the layers give.
-    pub num_labels: Option<usize>,
-    /// Scores of words for each token, by the embedding's weights (`XLNetLMHeadModel`), in place of classes.
-    pub lm_head: bool,
+    /// What stands on the layers: any but BERT's own.
+    pub head: Head,
     pub initializer_range: f64,
 }
 
@@ -38,8 +37,7 @@ impl Default for XLNetConfig {
             layer_norm_eps: 1e-12,
             dropout: 0.1,
             summary_last_dropout: 0.1,
-            num_labels: Some(2),
-            lm_head: false,
+            head: Head::Sequence(2),
             initializer_range: 0.02,
         }
     }
@@ -48,7 +46,8 @@ impl Default for XLNetConfig {
 static SIZES: &[(&str, &[&str])] = &[
     ("word_embedding.weight", &["vocab_size", "d_model"]),
     ("lm_loss.*", &["vocab_size", "d_model"]),
-    ("logits_proj.*", &["num_labels", "d_model"]),
+    ("logits_proj.*", &["head", "d_model"]),
+    ("classifier.*", &["head", "d_model"]),
     ("*ff.layer_1.*", &["d_inner", "d_model"]),
     ("*ff.layer_2.*", &["d_model", "d_inner"]),
     ("*rel_attn.seg_embed", &["", "n_head", "n_head"]),
@@ -166,17 +165,10 @@ pub struct XLNet {
     mask_emb: Tensor,
     layers: Vec<Layer>,
     head: Head,
+    /// The head's layers, each under its name; the weight of the scores of words is the embedding's.
+    head_layers: Vec<(&'static str, Linear)>,
     dropout: Dropout,
     last_dropout: Dropout,
-}
-
-/// What is made of what the layers give.
-enum Head {
-    None,
-    /// A summary of the text, and its classes.
-    Classes(Linear, Linear),
-    /// The scores of words; the weight is the embedding's.
-    Words(Linear),
 }
 
 impl XLNet {
@@ -187,16 +179,24 @@ impl XLNet {
             let word_embedding = Embedding { weight: init::normal([c.vocab_size, d], std), padding_idx: None };
             let mask_emb = init::normal([1, 1, d], std);
             let layers = (0..c.n_layer).map(|_| Layer::new(c)).collect();
-            let head = match c.num_labels {
-                _ if c.lm_head => {
+            let summed = |n| vec![("sequence_summary.summary", linear(d, d, std)), ("logits_proj", linear(d, n, std))];
+            let head_layers = match c.head {
+                Head::None => vec![],
+                Head::MaskedLM => {
                     let bias = Some(init::zeros([c.vocab_size]));
-                    Head::Words(Linear { weight: word_embedding.weight.clone(), bias })
+                    vec![("lm_loss", Linear { weight: word_embedding.weight.clone(), bias })]
                 }
-                Some(n) => Head::Classes(linear(d, d, std), linear(d, n, std)),
-                None => Head::None,
+                Head::Sequence(n) => summed(n),
+                Head::MultipleChoice => summed(1),
+                Head::Tokens(n) => vec![("classifier", linear(d, n, std))],
+                Head::Answer => vec![("qa_outputs", linear(d, 2, std))],
+                Head::NextSentence | Head::PreTraining => {
+                    let message = format!("XLNet has no head {:?}, which is BERT's alone", c.head);
+                    Error::Usage { message }.raise()
+                }
             };
             let (dropout, last_dropout) = (Dropout::new(c.dropout), Dropout::new(c.summary_last_dropout));
-            XLNet { word_embedding, mask_emb, layers, head, dropout, last_dropout }
+            XLNet { word_embedding, mask_emb, layers, head: c.head, head_layers, dropout, last_dropout }
         })
     }
 
@@ -223,17 +223,23 @@ impl XLNet {
         })
     }
 
-    /// The classes of the whole text, [n, labels], or scores of words, [n, length, words]; without a head what [`XLNet::hidden`] gives.
+    /// What the head makes of tokens [n, length]: see [`Head`].
     #[track_caller]
     pub fn forward(&self, ids: &Tensor, attention_mask: Option<&Tensor>, token_type_ids: Option<&Tensor>) -> Tensor {
         at_caller(|| {
-            let x = self.hidden(ids, attention_mask, token_type_ids);
-            match &self.head {
-                Head::None => x,
-                Head::Words(words) => words.forward(&x),
-                Head::Classes(summary, logits) => {
+            let choice = self.head == Head::MultipleChoice;
+            if choice && ids.dim() != 3 {
+                refuse("XLNet", &[ids], "a choice takes tokens [n, texts, length]");
+            }
+            let flat = |t: &Tensor| if choice { t.flatten_dims(0, 1) } else { t.clone() };
+            let x = self.hidden(&flat(ids), attention_mask.map(flat).as_ref(), token_type_ids.map(flat).as_ref());
+            match &self.head_layers[..] {
+                [] => x,
+                [(_, each)] => each.forward(&x),
+                [(_, summary), (_, logits), ..] => {
                     let summed = summary.forward(&x.select(1, -1)).tanh();
-                    logits.forward(&dropped(&self.last_dropout, summed))
+                    let y = logits.forward(&dropped(&self.last_dropout, summed));
+                    if choice { y.reshape([ids.size(0), ids.size(1)]) } else { y }
                 }
             }
         })
@@ -247,20 +253,12 @@ impl Module for XLNet {
 
     fn parts(&self, p: &mut Parts) {
         // without a head the names begin at the layers, as they are published
-        let at =
-            |name: &str| if matches!(self.head, Head::None) { name.to_owned() } else { format!("transformer.{name}") };
+        let at = |name: &str| if self.head == Head::None { name.to_owned() } else { format!("transformer.{name}") };
         p.add(&at("mask_emb"), &self.mask_emb);
         p.add(&at("word_embedding"), &self.word_embedding);
         p.add(&at("layer"), &self.layers);
         p.add(&at("dropout"), &self.dropout);
-        match &self.head {
-            Head::None => {}
-            Head::Words(words) => p.add("lm_loss", words),
-            Head::Classes(summary, logits) => {
-                p.add("sequence_summary.summary", summary);
-                p.add("logits_proj", logits);
-            }
-        }
+        self.head_layers.iter().for_each(|(name, layer)| p.add(name, layer));
         p.add("sequence_summary.last_dropout", &self.last_dropout);
     }
 }
