@@ -30,5 +30,5 @@ pub use resnet::{
     wide_resnet50_2, wide_resnet101_2,
 };
 pub use translation::{Translation, TranslationConfig};
-pub use vit::{ViT, ViTConfig};
+pub use vit::{ViT, ViTConfig, vit_b_16, vit_b_32, vit_h_14, vit_l_16, vit_l_32};
 pub use xlnet::{XLNet, XLNetConfig};

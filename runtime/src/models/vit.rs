@@ -156,6 +156,44 @@ impl ViT {
     }
 }
 
+macro_rules! kinds {
+    ($($name:ident $title:literal: $sizes:expr, $patch:expr;)*) => {
+        $(
+            #[doc = concat!($title, ", of torchvision's sizes.")]
+            /// Its published weights load by their names.
+            #[track_caller]
+            pub fn $name(num_classes: usize) -> ViT {
+                ViT::new(&torchvisions($sizes, $patch, num_classes))
+            }
+        )*
+
+        #[cfg(test)]
+        const KINDS: &[(&str, [usize; 4], usize)] = &[$((stringify!($name), $sizes, $patch)),*];
+    };
+}
+
+/// Of these sizes: hidden, layers, heads, inner.
+fn torchvisions([hidden, layers, heads, inner]: [usize; 4], patch_size: usize, num_labels: usize) -> ViTConfig {
+    ViTConfig {
+        hidden_size: hidden,
+        num_hidden_layers: layers,
+        num_attention_heads: heads,
+        intermediate_size: inner,
+        patch_size,
+        layer_norm_eps: 1e-6,
+        num_labels,
+        ..Default::default()
+    }
+}
+
+kinds! {
+    vit_b_16 "ViT-B of patches of 16×16": [768, 12, 12, 3072], 16;
+    vit_b_32 "ViT-B of patches of 32×32": [768, 12, 12, 3072], 32;
+    vit_l_16 "ViT-L of patches of 16×16": [1024, 24, 16, 4096], 16;
+    vit_l_32 "ViT-L of patches of 32×32": [1024, 24, 16, 4096], 32;
+    vit_h_14 "ViT-H of patches of 14×14": [1280, 32, 16, 5120], 14;
+}
+
 impl Module for ViT {
     #[inline]
     #[track_caller]
@@ -175,5 +213,24 @@ impl Module for ViT {
         p.add("vit.encoder.layer", &self.layers);
         p.add("vit.layernorm", &self.layernorm);
         p.add("classifier", &self.classifier);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_have_as_many_numbers_as_torchvisions() {
+        let expected = [86_567_656, 88_224_232, 304_326_632, 306_535_400, 632_045_800];
+        for ((name, sizes, patch), expected) in KINDS.iter().zip(expected) {
+            // gigabytes otherwise: each layer adds as many
+            let of = |layers: usize| {
+                let config = ViTConfig { num_hidden_layers: layers, ..torchvisions(*sizes, *patch, 1000) };
+                ViT::new(&config).parameters().iter().map(Tensor::numel).sum::<usize>()
+            };
+            let (none, one) = (of(0), of(1));
+            assert_eq!(none + sizes[1] * (one - none), expected, "{name}");
+        }
     }
 }
