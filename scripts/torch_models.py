@@ -225,6 +225,26 @@ def pictures():
     write("resnext", {}, Narrow(tv.Bottleneck, [1, 1, 1, 1], 4, groups=2, width_per_group=16), {"x": x}, forward, Classes(5, 4), steps=False)
 
 
+def configs():
+    """What transformers writes as config.json, with every setting, of models of sizes that are not its defaults."""
+    import transformers as tf
+
+    small = {k: v for k, v in SMALL.items() if k != "attn_implementation"}
+    bert = dict(max_position_embeddings=10, hidden_act="gelu_new", num_labels=3, **small)
+    models = [
+        tf.BertForSequenceClassification(tf.BertConfig(classifier_dropout=0.25, **bert)),
+        tf.RobertaForTokenClassification(tf.RobertaConfig(**bert)),
+        tf.DistilBertForSequenceClassification(tf.DistilBertConfig(num_labels=3, **DISTIL)),
+        tf.XLNetForSequenceClassification(tf.XLNetConfig(num_labels=3, d_head=4, **XLNET)),
+        tf.GPT2LMHeadModel(tf.GPT2Config(n_inner=20, **GPT2)),
+        tf.ViTForImageClassification(tf.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
+                                                  image_size=8, patch_size=4, num_channels=1, num_labels=5)),
+    ]
+    for model in models:
+        model.config.architectures = [type(model).__name__]
+    (HERE / "configs.json").write_text(json.dumps([m.config.to_dict() for m in models], indent=0, sort_keys=True) + "\n")
+
+
 class Translation(nn.Module):
     def __init__(self):
         super().__init__()
@@ -247,7 +267,7 @@ def translation():
 
 
 if __name__ == "__main__":
-    for part in [texts, heads, pictures, translation]:
+    for part in [texts, heads, configs, pictures, translation]:
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
             torch.manual_seed(11)
             part()

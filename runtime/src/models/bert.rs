@@ -1,5 +1,6 @@
 //! BERT and its relatives, as transformers has them: the encoder is one, and names, positions and heads differ.
 use super::block::{Layer, Names, Sizes, dropped, linear};
+use super::config::{Parsed, Read, Settings, readers};
 use crate::Error;
 use crate::nn::module::at_caller;
 use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
@@ -33,6 +34,21 @@ pub enum Head {
     /// The scores of words, and beside them [`Bert::next_sentence`]: BERT's alone (`BertForPreTraining`).
     PreTraining,
 }
+
+/// Heads by the ends of transformers' names, and how many classes they take.
+pub(super) type Heads = &'static [(&'static str, fn(usize) -> Head)];
+
+static HEADS: Heads = &[
+    ("Model", |_| Head::None),
+    ("ForMaskedLM", |_| Head::MaskedLM),
+    ("ForSequenceClassification", Head::Sequence),
+    ("ForTokenClassification", Head::Tokens),
+    ("ForQuestionAnswering", |_| Head::Answer),
+    ("ForMultipleChoice", |_| Head::MultipleChoice),
+];
+
+static OF_BERT: Heads =
+    &[("ForPreTraining", |_| Head::PreTraining), ("ForNextSentencePrediction", |_| Head::NextSentence)];
 
 /// transformers' `BertConfig`, `RobertaConfig` and `DistilBertConfig`, by BERT's names; the defaults are `bert-base`'s.
 #[derive(Clone, Debug)]
@@ -78,6 +94,57 @@ impl Default for BertConfig {
             pad_token_id: 0,
             initializer_range: 0.02,
         }
+    }
+}
+
+readers!(BertConfig);
+
+impl Read for BertConfig {
+    fn read(s: &mut Settings) -> Parsed<BertConfig> {
+        let model = s.model(&["bert", "roberta", "distilbert"])?;
+        let (family, name) = match model {
+            "bert" => (Family::Bert, "Bert"),
+            "roberta" => (Family::Roberta, "Roberta"),
+            _ => (Family::DistilBert, "DistilBert"),
+        };
+        let (distil, roberta) = (family == Family::DistilBert, family == Family::Roberta);
+        let or = |bert: &'static str, distilbert: &'static str| if distil { distilbert } else { bert };
+        let known = if family == Family::Bert { [HEADS, OF_BERT].concat() } else { HEADS.to_vec() };
+        let labels = s.labels()?;
+        let head = s.architecture(name, &known)?.map_or(Head::None, |head| head(labels));
+        s.must("position_embedding_type", "absolute")?;
+        if matches!(head, Head::MaskedLM | Head::PreTraining) {
+            s.must("tie_word_embeddings", true)?;
+        }
+        let dropout = s.float(or("hidden_dropout_prob", "dropout"), 0.1)?;
+        let classifier_dropout = match (distil, head) {
+            (false, _) => s.float("classifier_dropout", dropout)?,
+            (true, Head::Sequence(_) | Head::MultipleChoice) => s.float("seq_classif_dropout", 0.2)?,
+            (true, Head::Answer) => s.float("qa_dropout", 0.1)?,
+            (true, _) => dropout,
+        };
+        if distil {
+            // sines are where positions begin, and weights have them
+            s.skip(&["seq_classif_dropout", "qa_dropout", "sinusoidal_pos_embds", "tie_weights_"]);
+        }
+        Ok(BertConfig {
+            family,
+            head,
+            vocab_size: s.size("vocab_size", if roberta { 50265 } else { 30522 })?,
+            hidden_size: s.size(or("hidden_size", "dim"), 768)?,
+            num_hidden_layers: s.size(or("num_hidden_layers", "n_layers"), if distil { 6 } else { 12 })?,
+            num_attention_heads: s.size(or("num_attention_heads", "n_heads"), 12)?,
+            intermediate_size: s.size(or("intermediate_size", "hidden_dim"), 3072)?,
+            max_position_embeddings: s.size("max_position_embeddings", 512)?,
+            type_vocab_size: if distil { 2 } else { s.size("type_vocab_size", 2)? },
+            hidden_act: s.activation(or("hidden_act", "activation"), Activation::GELU)?,
+            layer_norm_eps: if distil { 1e-12 } else { s.float("layer_norm_eps", 1e-12)? },
+            hidden_dropout_prob: dropout,
+            attention_probs_dropout_prob: s.float(or("attention_probs_dropout_prob", "attention_dropout"), 0.1)?,
+            classifier_dropout,
+            pad_token_id: s.integer("pad_token_id", i64::from(roberta))?,
+            initializer_range: s.float("initializer_range", 0.02)?,
+        })
     }
 }
 

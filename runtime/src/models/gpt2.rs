@@ -1,5 +1,6 @@
 //! GPT-2, as transformers' `GPT2LMHeadModel`, and what it writes with a cache of a fixed size.
 use super::block::dropped;
+use super::config::{Parsed, Read, Settings, readers};
 use crate::nn::attention::later;
 use crate::nn::module::at_caller;
 use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Module, Parts, Published, init};
@@ -40,6 +41,38 @@ impl Default for Gpt2Config {
             layer_norm_epsilon: 1e-5,
             initializer_range: 0.02,
         }
+    }
+}
+
+readers!(Gpt2Config);
+
+impl Read for Gpt2Config {
+    fn read(s: &mut Settings) -> Parsed<Gpt2Config> {
+        s.model(&["gpt2"])?;
+        // the scores are products with the words' vectors: a file of either has all
+        s.architecture("GPT2", &[("LMHeadModel", ()), ("Model", ())])?;
+        s.must("scale_attn_weights", true)?;
+        s.must("scale_attn_by_inverse_layer_idx", false)?;
+        s.must("tie_word_embeddings", true)?;
+        // a precision that float32 has anyway
+        s.skip(&["reorder_and_upcast_attn", "n_ctx"]);
+        s.skip(&["summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type"]);
+        s.skip(&["summary_use_proj"]);
+        let default = Gpt2Config::default();
+        Ok(Gpt2Config {
+            vocab_size: s.size("vocab_size", default.vocab_size)?,
+            n_positions: s.size("n_positions", default.n_positions)?,
+            n_embd: s.size("n_embd", default.n_embd)?,
+            n_layer: s.size("n_layer", default.n_layer)?,
+            n_head: s.size("n_head", default.n_head)?,
+            n_inner: s.optional("n_inner")?,
+            activation_function: s.activation("activation_function", default.activation_function)?,
+            resid_pdrop: s.float("resid_pdrop", default.resid_pdrop)?,
+            embd_pdrop: s.float("embd_pdrop", default.embd_pdrop)?,
+            attn_pdrop: s.float("attn_pdrop", default.attn_pdrop)?,
+            layer_norm_epsilon: s.float("layer_norm_epsilon", default.layer_norm_epsilon)?,
+            initializer_range: s.float("initializer_range", default.initializer_range)?,
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 //! what it computes. `load_state_dict(&nn::load("model.safetensors")?)` takes weights as they are published, whichever of its names a
 //! file has.
 //!
+//! The `from_file` of a config reads transformers' `config.json`.
+//!
 //! ResNets are torchvision's; ViT, BERT, DistilBERT, RoBERTa, XLNet and GPT-2 are transformers'; DLRM is
 //! facebookresearch/dlrm's; the translation model is `torch.nn.Transformer` between embeddings and an output layer.
 // Public, for a cell names a variable's type by the path that the compiler gives.
@@ -9,6 +11,7 @@
 pub mod bert;
 #[doc(hidden)]
 pub mod block;
+mod config;
 #[doc(hidden)]
 pub mod dlrm;
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! The vision transformer, as transformers' `ViTForImageClassification`.
 use super::block::{Layer, Names, Sizes, dropped, linear};
+use super::config::{Parsed, Read, Settings, readers};
 use crate::ConvOptions;
 use crate::cat;
 use crate::nn::module::at_caller;
@@ -39,6 +40,36 @@ impl Default for ViTConfig {
             attention_probs_dropout_prob: 0.0,
             num_labels: 1000,
         }
+    }
+}
+
+readers!(ViTConfig);
+
+impl Read for ViTConfig {
+    fn read(s: &mut Settings) -> Parsed<ViTConfig> {
+        s.model(&["vit"])?;
+        let classes = s.architecture("ViT", &[("ForImageClassification", true), ("Model", false)])?;
+        if classes == Some(false) {
+            s.tell("its architecture is `ViTModel`, without classes: those here begin anew");
+        }
+        s.must("qkv_bias", true)?;
+        s.skip(&["encoder_stride", "pooler_act", "pooler_output_size"]);
+        let default = ViTConfig::default();
+        Ok(ViTConfig {
+            hidden_size: s.size("hidden_size", default.hidden_size)?,
+            num_hidden_layers: s.size("num_hidden_layers", default.num_hidden_layers)?,
+            num_attention_heads: s.size("num_attention_heads", default.num_attention_heads)?,
+            intermediate_size: s.size("intermediate_size", default.intermediate_size)?,
+            image_size: s.size("image_size", default.image_size)?,
+            patch_size: s.size("patch_size", default.patch_size)?,
+            num_channels: s.size("num_channels", default.num_channels)?,
+            hidden_act: s.activation("hidden_act", default.hidden_act)?,
+            layer_norm_eps: s.float("layer_norm_eps", default.layer_norm_eps)?,
+            hidden_dropout_prob: s.float("hidden_dropout_prob", default.hidden_dropout_prob)?,
+            attention_probs_dropout_prob: s
+                .float("attention_probs_dropout_prob", default.attention_probs_dropout_prob)?,
+            num_labels: s.labels()?,
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! XLNet with transformers' heads: attention by distances, in both directions. The second stream and
 //! memories of earlier segments, which only its pre-training has, are not here.
-use super::bert::Head;
+use super::bert::{Head, Heads};
 use super::block::{dropped, linear};
+use super::config::{Parsed, Read, Settings, readers};
 use crate::nn::module::at_caller;
 use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, Published, init};
 use crate::tensor::{Tensor, refuse};
@@ -40,6 +41,54 @@ impl Default for XLNetConfig {
             head: Head::Sequence(2),
             initializer_range: 0.02,
         }
+    }
+}
+
+readers!(XLNetConfig);
+
+static HEADS: Heads = &[
+    ("Model", |_| Head::None),
+    ("LMHeadModel", |_| Head::MaskedLM),
+    ("ForSequenceClassification", Head::Sequence),
+    ("ForTokenClassification", Head::Tokens),
+    ("ForQuestionAnsweringSimple", |_| Head::Answer),
+    ("ForMultipleChoice", |_| Head::MultipleChoice),
+];
+
+impl Read for XLNetConfig {
+    fn read(s: &mut Settings) -> Parsed<XLNetConfig> {
+        s.model(&["xlnet"])?;
+        let labels = s.labels()?;
+        let head = s.architecture("XLNet", HEADS)?.map_or(Head::None, |head| head(labels));
+        s.must("attn_type", "bi")?;
+        s.must("bi_data", false)?;
+        s.must("clamp_len", -1)?;
+        s.must("same_length", false)?;
+        s.must("untie_r", true)?;
+        s.must("summary_type", "last")?;
+        s.must("summary_use_proj", true)?;
+        s.must("summary_activation", "tanh")?;
+        if head == Head::MaskedLM {
+            s.must("tie_word_embeddings", true)?;
+        }
+        // memories, which are not here, and the answers of the head that has a beam
+        s.skip(&["mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train", "start_n_top", "end_n_top"]);
+        s.skip(&["ff_activation_function", "n_token"]);
+        let (d_model, n_head) = (s.size("d_model", 1024)?, s.size("n_head", 16)?);
+        s.must("d_head", d_model / n_head)?;
+        Ok(XLNetConfig {
+            vocab_size: s.size("vocab_size", 32000)?,
+            d_model,
+            n_layer: s.size("n_layer", 24)?,
+            n_head,
+            d_inner: s.size("d_inner", 4096)?,
+            ff_activation: s.activation("ff_activation", Activation::GELU)?,
+            layer_norm_eps: s.float("layer_norm_eps", 1e-12)?,
+            dropout: s.float("dropout", 0.1)?,
+            summary_last_dropout: s.float("summary_last_dropout", 0.1)?,
+            head,
+            initializer_range: s.float("initializer_range", 0.02)?,
+        })
     }
 }
 
