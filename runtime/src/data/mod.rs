@@ -8,6 +8,8 @@ mod workers;
 #[doc(hidden)]
 pub mod array;
 #[doc(hidden)]
+pub mod augment;
+#[doc(hidden)]
 pub mod dataset;
 #[doc(hidden)]
 pub mod folder;
@@ -19,6 +21,7 @@ pub mod picture;
 pub mod sampler;
 
 pub use array::{Array, Failure};
+pub use augment::Padding;
 pub use csv::read_csv;
 pub use dataset::{ConcatDataset, Cut, Dataset, FakeData, Lengths, Subset, TensorDataset, random_split};
 pub use folder::ImageFolder;

@@ -14,6 +14,14 @@ pub struct Picture {
     pixels: Vec<u8>,
 }
 
+/// What a picture is made of.
+pub(super) struct Parts<'p> {
+    pub width: usize,
+    pub height: usize,
+    pub channels: usize,
+    pub pixels: &'p [u8],
+}
+
 impl Picture {
     /// A picture of these pixels, such as another crate has decoded.
     ///
@@ -51,6 +59,21 @@ impl Picture {
             }
             _ => Err("neither a PNG nor a PPM or PGM; give the folder a `decoder` (docs/data.md)".into()),
         }
+    }
+
+    /// A picture of the same size with other pixels.
+    pub(super) fn with(&self, pixels: Vec<u8>) -> Picture {
+        Picture { pixels, ..*self }
+    }
+
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let Picture { width, height, channels, pixels } = self;
+        Parts { width: *width, height: *height, channels: *channels, pixels }
+    }
+
+    /// The bytes of its pixels, in rows from the top.
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
     }
 
     /// Width and height.
@@ -151,8 +174,7 @@ impl Picture {
     pub fn horizontal_flip(&self) -> Picture {
         let c = self.channels;
         let rows = self.pixels.chunks_exact(self.width * c);
-        let pixels = rows.flat_map(|row| row.chunks_exact(c).rev().flatten().copied()).collect();
-        Picture { pixels, ..*self }
+        self.with(rows.flat_map(|row| row.chunks_exact(c).rev().flatten().copied()).collect())
     }
 
     /// The same, with probability `p` (`torchvision.transforms.RandomHorizontalFlip`).
