@@ -21,7 +21,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", mnist char_gpt from_torch inside lessons shows bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later dependencies_level locations control networks recover checkpoint checkpoint_serde kept nan open borrowed filled lent rust_takes told habits torchs_ways);
+files!(FILES, "", mnist char_gpt from_torch inside lessons shows bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later dependencies_level locations control networks recover checkpoint checkpoint_serde jpeg kept nan open borrowed filled lent rust_takes told habits torchs_ways);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
