@@ -76,13 +76,13 @@ impl Published {
 }
 
 /// What the stars of a pattern stand for in a text that it fits.
-fn fit<'t>(pattern: &str, text: &'t str) -> Option<Vec<&'t str>> {
+pub(super) fn fit<'t>(pattern: &str, text: &'t str) -> Option<Vec<&'t str>> {
     let mut pieces = pattern.split('*');
     let (mut rest, mut texts) = (text.strip_prefix(pieces.next()?)?, Vec::new());
     let mut pieces = pieces.peekable();
     while let Some(piece) = pieces.next() {
         // the last piece stands at the end, another one where it is met first
-        let at = if pieces.peek().is_none() { rest.len().checked_sub(piece.len())? } else { rest.find(piece)? };
+        let at = if pieces.peek().is_none() { rest.strip_suffix(piece)?.len() } else { rest.find(piece)? };
         texts.push(&rest[..at]);
         rest = rest[at..].strip_prefix(piece)?;
     }
@@ -232,6 +232,15 @@ pub(super) fn copy_all<'t>(pairs: impl IntoIterator<Item = (&'t Tensor, &'t Tens
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_star_is_any_text() {
+        let all =
+            [("a.*", "a.b.c"), ("*.weight", "0.weight"), ("*", ""), ("a*b*c", "aXbYc"), ("é*", "éa"), ("*a", "éa")];
+        assert!(all.iter().all(|(p, n)| fit(p, n).is_some()));
+        let none = [("a.*", "b.a."), ("*.weight", "0.weights"), ("", "a"), ("a*b*c", "acb"), ("*w", "é"), ("*.w", "é")];
+        assert!(!none.iter().any(|(p, n)| fit(p, n).is_some()));
+    }
 
     #[test]
     fn patterns_fit_and_are_filled() {
