@@ -136,6 +136,50 @@ let off = grad.iter().zip(&of_many).map(|(a, b)| (a - b).abs()).fold((one - many
     assert!(of(0, "compiled") >= of(1, "loaded"), "{told:?}");
 }
 
+/// In how many ways so many devices are in groups.
+const GROUPINGS: &str = r#"fn groupings(n: usize) -> Vec<Vec<Vec<usize>>> {
+    let Some(last) = n.checked_sub(1) else { return vec![vec![]] };
+    let mut all = vec![];
+    for before in groupings(last) {
+        for i in 0..=before.len() {
+            let mut with = before.clone();
+            if i == before.len() { with.push(vec![]) }
+            with[i].push(last);
+            all.push(with);
+        }
+    }
+    all
+}"#;
+
+/// What eight devices of one process are asked by the runtime's tests.
+const TABLE: &str = include_str!("../../runtime/tests/table/mod.rs");
+
+#[test]
+fn two_workers_exchange_what_one_process_does() {
+    let engine = engine();
+    ok(&engine, "%pod start --workers 2 --devices 2");
+    if !joins(&engine) {
+        return println!("skipped: this CPU plugin has no collectives between processes");
+    }
+    ok(&engine, &TABLE.lines().filter(|l| !l.starts_with("//!")).collect::<Vec<_>>().join("\n"));
+    ok(&engine, GROUPINGS);
+    ok(&engine, "let mesh = Mesh::new(&[(\"x\", 4)]); let all = groupings(4); assert_eq!(all.len(), 15);");
+    // Programs of so many collectives take seconds to compile: in the long tests all groups are asked of all dtypes.
+    let (step, dtypes) = if rounds(1) > 1 { (1, "&DType::ALL") } else { (3, "&KINDS") };
+    ok(&engine, &format!("for groups in all.iter().step_by({step}) {{ check(&mesh, \"x\", groups, {dtypes}); }}"));
+    ok(
+        &engine,
+        &format!(
+            "for groups in all.iter().step_by({step}).step_by(2) {{ check_gradients(&mesh, \"x\", groups, {dtypes}); }}"
+        ),
+    );
+    // In another order in their groups than on the workers.
+    ok(
+        &engine,
+        "check(&mesh, \"x\", &[vec![3, 1], vec![2, 0]], &DType::ALL); check(&mesh, \"x\", &[vec![2, 0, 3, 1]], &KINDS);",
+    );
+}
+
 /// One that came ready may lie beside it: several processes take the one that knows of others, a single one does not.
 #[test]
 fn workers_take_the_plugin_that_joins_them_where_there_is_one() {

@@ -2,6 +2,7 @@
 //!
 //! Each is one operation of XLA's, which joins those over the same groups, and gradients flow through all that computes with
 //! numbers: what a device gave is used by all of its group, so it gets the sum of what flows to each.
+use super::barrier::barrier;
 use crate::tensor::{Entry, Grad, Tensor, refuse, trace};
 use std::cell::Cell;
 use xlazy_core::emit::{Reducer, Val};
@@ -269,9 +270,11 @@ static ALL_REDUCE: Entry = Entry::new(
     let total = reduced(&g.dy, ReduceOp::Sum, &groups);
     vec![Some(match op {
         ReduceOp::Sum => total,
-        // Of several that are as large each gets its part.
+        // Of several that are as large each gets its part; asked of one and the same values, as for `amax`: XLA may compare what
+        // it has not rounded to halves yet with what it has.
         ReduceOp::Max | ReduceOp::Min => {
-            let best = g.x(0).eq(&g.output).to(total.dtype());
+            let x = barrier(std::slice::from_ref(g.x(0))).remove(0);
+            let best = x.eq(reduced(&x, op, &groups)).to(total.dtype());
             total * &best / reduced(&best, ReduceOp::Sum, &groups)
         }
         ReduceOp::Prod => total * product_of_others(g, &groups),
