@@ -4,7 +4,7 @@ mod aot_support;
 mod support;
 
 use aot_support::{fresh_cache, libtpu};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use support::alone_on;
 use xlazy::aot::{self, Options, Report};
 use xlazy::prelude::*;
@@ -122,4 +122,24 @@ fn two_slices_add_up_over_the_network_of_the_data_centre() {
     assert_eq!((report.slices, report.partitions), (2, 32));
     let between: Vec<&str> = report.collectives.iter().filter(|c| c.between_slices).map(|c| &*c.kind).collect();
     assert!(!between.is_empty() && between.iter().all(|kind| *kind == "all-reduce"), "{report}");
+}
+
+#[test]
+fn the_largest_batch_of_a_mesh_is_found_in_seconds() {
+    if libtpu().is_none() {
+        return;
+    }
+    let _alone = alone_on(8);
+    fresh_cache();
+    let step = step(&Mesh::new(&[("data", 8)]), WHOLE);
+    let start = Instant::now();
+    let shown = aot::magic("v5e-16 --mesh data=16 --quick --largest-batch --json", &step.outputs[..]);
+    let took = start.elapsed();
+    let json: serde_json::Value = serde_json::from_str(shown.plain()).unwrap_or_else(|_| panic!("{}", shown.plain()));
+    println!("{took:?} {} {} {}", json["largest_batch"], json["compilations"], json["beyond"]);
+    let batch = json["largest_batch"].as_u64().unwrap();
+    assert!(batch > 24576 && batch.is_multiple_of(16), "{json}");
+    assert!(json["beyond"]["why"].as_str().is_some_and(|why| why.starts_with("needs")), "{json}");
+    // Far beyond what it takes, so that a busy machine passes.
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
