@@ -366,6 +366,34 @@ fn labels_stay_where_their_rows_are() {
     assert!(off < 1e-5, "{off}");
 }
 
+/// From one split to another that has other axes in another dimension XLA finds no way but the whole on each device: told with its
+/// line, and gone where what is told is done.
+#[test]
+fn what_is_put_together_whole_is_told_with_its_line() {
+    let _alone = alone();
+    let mesh = Mesh::new(&[("a", 2), ("b", 2), ("c", 2)]);
+    let line = line!() + 3;
+    let moved = |before: [Option<&str>; 2]| {
+        let x = mark_sharding(&data(&[16, 16]), &mesh, &before);
+        let y = x.tanh() + 1.0;
+        y.mark_sharding(&mesh, &[Some("a+c"), None]);
+        let z = y.exp();
+        let told = xlazy::show::collectives(&z, false).plain().to_owned();
+        let json = xlazy::show::collectives(&z, true).get("application/json").unwrap_or("[]").to_owned();
+        let all: serde_json::Value = serde_json::from_str(&json).unwrap();
+        (told, all.as_array().cloned().unwrap_or_default())
+    };
+    let (told, all) = moved([None, Some("a")]);
+    assert_eq!(all.len(), 1, "{told}");
+    assert_eq!((&all[0]["kind"], &all[0]["for"]), (&"all-gather".into(), &"resharding, whole".into()), "{told}");
+    assert_eq!((&all[0]["bytes"], &all[0]["at"]["line"]), (&(16 * 16 * 4).into(), &line.into()), "{told}");
+    let says = format!("1.0 kB put together whole on each device and cut again for `add` at meshes.rs:{line}");
+    assert!(told.contains(&says) && told.contains("an involuntary full rematerialization"), "{told}");
+    // `mark_sharding` of what comes before, split as what comes behind.
+    let (told, all) = moved([Some("a+c"), None]);
+    assert!(all.is_empty() && told.starts_with("no collectives"), "{told}");
+}
+
 #[test]
 fn rules_over_names_lay_a_model_out_and_loaders_split_batches() {
     let _alone = alone();
