@@ -32,11 +32,14 @@ fn ops(dtype: DType) -> &'static [ReduceOp] {
     }
 }
 
-/// What a device does, and what it then has: of the table's numbers of the devices of its group, and its place in that.
+/// What a device has then: of the numbers of its group's devices, and its place among them.
+type Gives<'a> = Box<dyn Fn(&[[f64; K]], usize) -> Vec<f64> + 'a>;
+
+/// What each device does.
 struct Case<'a> {
     name: String,
     does: Box<dyn Fn(&Tensor) -> Tensor + 'a>,
-    gives: Box<dyn Fn(&[[f64; K]], usize) -> Vec<f64> + 'a>,
+    gives: Gives<'a>,
 }
 
 fn case<'a>(
