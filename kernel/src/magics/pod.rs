@@ -23,10 +23,10 @@ how many devices a CPU counts, --slices N how many slices of a TPU the workers a
 are set for ssh and srun), --env NAME=VALUE sets a variable in each.
 
 Values live where programs run, so starting or ending a pod begins a new session: `%recover` then runs the cells again
-that made the variables. A worker that dies, or is not heard, is told by its name; `%pod restart` starts all of them
-anew. `%pod` alone shows the workers: their devices, memory and programs. XLAZY_POD in the environment is what
-stands behind `%pod start`, for every session. On CPUs a mesh over several workers wants the plugin that
-`xlazy plugins install cpu-multi` builds.
+that made the variables. A worker that dies, or is not heard, is told by its name; `%recover` and `%pod restart`
+start all of them anew. `%pod` alone shows the workers: their devices, memory and programs. XLAZY_POD in the
+environment is what stands behind `%pod start`, for every session. On CPUs a mesh over several workers wants the
+plugin that `xlazy plugins install cpu-multi` builds.
 
 ```
 %pod start --workers 2 --devices 2
@@ -76,6 +76,17 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
 
 fn status(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
     answer::show(call.host.call(Question::Pod, if call.json { "--json" } else { "" }), events)
+}
+
+/// Begins a new session, on workers that are started anew where there is a pod.
+pub(super) fn anew(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    match call.host.pod() {
+        Some(pod) => start(call, pod, events),
+        None => {
+            say([&call.host.move_to(None)], events);
+            Reply::Ok
+        }
+    }
 }
 
 /// Moves to a session on the pod, and waits until its workers are there.

@@ -1,6 +1,7 @@
 //! `%recover`: run again the cells that made the variables which a crash took.
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
+use xlazy_mime::Question;
 
 pub const RECOVER: Magic = Magic {
     name: "recover",
@@ -10,7 +11,7 @@ pub const RECOVER: Magic = Magic {
     help: r#"When a session ends by a crash, its variables are lost and the kernel says which. This runs again, in order, the
 cells that made them, those that changed them since, and those whose variables these used. Compiled cells come from
 the cell cache, with the items that were in force then, and random numbers are drawn as they were. The cell that
-crashed is not run.
+crashed is not run. A pod of which a worker died, or failed in a program of several, is started again first.
 
 It stops at the first cell that behaves otherwise than before: that ends with another error or none, prints or shows
 something else, or leaves other variables, types or numbers. A cell that was interrupted cannot be repeated and stops
@@ -27,5 +28,12 @@ it, too. What was recovered up to there stays. What a cell prints is compared an
 };
 
 fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    // Where nothing can run any more what is there is lost, too.
+    if call.host.call(Question::Pod, "over").is_ok_and(|said| said.plain() == "yes") {
+        match super::pod::anew(call, events) {
+            Reply::Ok => {}
+            not => return not,
+        }
+    }
     call.host.recover(events)
 }

@@ -3,13 +3,14 @@ use crate::json::{self, json};
 use crate::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 use xlazy_core::device::{Worker, check_pod, client, client_if_open, pod_workers};
+use xlazy_core::run::is_over;
 use xlazy_core::text::location;
 use xlazy_mime::{Bundle, Cell, Table, columns, units};
 
 /// How the last start has ended: `None` while it goes on.
 static OPENED: Mutex<Option<Result<()>>> = Mutex::new(None);
 
-/// `check …`, `open`, `opened`, `--json`, or nothing to see the workers.
+/// `check …`, `open`, `opened`, `over`, `--json`, or nothing to see the workers.
 pub(crate) fn answer(args: &str) -> Result<Bundle> {
     let (verb, rest) = args.split_once(char::is_whitespace).unwrap_or((args, ""));
     match verb {
@@ -33,6 +34,7 @@ pub(crate) fn answer(args: &str) -> Result<Bundle> {
             Some(Ok(())) => Ok(Bundle::text("yes")),
             Some(Err(e)) => Err(Error::Usage { message: e.to_string() }),
         },
+        "over" => Ok(Bundle::text(if is_over() { "yes" } else { "no" })),
         "--json" => Ok(json::bundle(pod_workers().iter().map(Row::json).collect::<json::Value>())),
         _ => Ok(bundle(&pod_workers())),
     }

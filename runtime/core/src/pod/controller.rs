@@ -69,6 +69,8 @@ const REACHED: Duration = Duration::from_secs(90);
 const MOST_QUEUED: usize = 256 << 20;
 /// In so many looks a worker is found dead: what fails on the others because of that is told as its death.
 const FOUND: u32 = 2;
+/// What to do when it is over.
+const ANEW: &str = "`%recover` starts all workers anew, and runs the cells again that made what they held";
 /// How long what a worker wrote last may take to come.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -321,11 +323,8 @@ impl Pod {
                     // The others wait in it for this one.
                     Some(e) if of.together => {
                         drop(waiting);
-                        let name = &link.name;
-                        self.end(format!(
-                            "{name} could not start program {run}, and the others wait for it: {}",
-                            e.message
-                        ));
+                        let what = format!("{} could not start program {run}, and the others wait for it", link.name);
+                        self.end(over(what, &e));
                         of.signal.give(Err(e));
                     }
                     failed => of.signal.give(failed.map_or(Ok(()), Err)),
@@ -347,18 +346,21 @@ impl Pod {
         }
     }
 
-    /// Tells of what failed so many looks ago, while no worker was found dead.
+    /// What failed so many looks ago, while no worker was found dead, is the end: the other devices wait in it for that one.
     fn tell_failures(&self) {
         let mut waiting = lock(&self.waiting);
-        let told = |_: &(usize, u64), run: &mut Run| {
-            run.failed.as_mut().is_some_and(|(_, looks)| {
-                *looks += 1;
-                *looks > FOUND
-            })
-        };
-        let told: Vec<Run> = waiting.runs.extract_if(told).map(|(_, run)| run).collect();
+        let mut told = waiting.runs.iter_mut().filter_map(|(&(worker, run), of)| {
+            let (e, looks) = of.failed.as_mut()?;
+            *looks += 1;
+            let name = &self.links[worker].name;
+            (*looks > FOUND).then(|| over(format!("{name} failed in program {run}, and the others wait for it"), e))
+        });
+        let why = told.next();
+        drop(told);
         drop(waiting);
-        told.into_iter().for_each(|run| run.signal.give(run.failed.map_or(Ok(()), |(e, _)| Err(e))));
+        if let Some(why) = why {
+            self.end(why);
+        }
     }
 
     /// A worker's output has ended, or is none of a worker.
@@ -368,12 +370,7 @@ impl Pod {
         let words = link.last_words();
         let words = if words.is_empty() { words } else { format!(". It wrote:\n{words}") };
         self.end(match (why, link.opened.get()) {
-            ("", Some(_)) => format!(
-                "{} died ({end}): it {}. `%pod restart` starts all workers anew, and then `%recover` runs the cells again that \
-                 made what they held{words}",
-                link.name,
-                link.behind()
-            ),
+            ("", Some(_)) => format!("{} died ({end}): it {}. {ANEW}{words}", link.name, link.behind()),
             ("", None) => format!("{} did not start ({end}){words}", link.name),
             (why, _) => format!("{} {why}{words}", link.name),
         });
@@ -417,6 +414,11 @@ impl Drop for Pod {
 
 fn unavailable(message: String) -> Error {
     Error { call: super::CALL, code: Code::Unavailable, message }
+}
+
+/// Why it is over, and what to do.
+fn over(what: String, why: &Error) -> String {
+    format!("{what}: {}. {ANEW}", why.message.trim_end_matches('.'))
 }
 
 /// Reads all that a worker says.

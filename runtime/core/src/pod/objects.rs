@@ -416,7 +416,7 @@ impl FarProgram {
             all.push(list.iter().filter_map(|b| if let Buffer::Pod(far) = b { Some(far) } else { None }).collect());
         }
         self.pod.trouble()?;
-        let together = self.parts.len() > 1;
+        let together = self.devices.len() > 1;
         let mut outputs: Vec<Vec<Buffer>> = self.devices.iter().map(|_| Vec::new()).collect();
         for (&worker, positions) in &self.parts {
             let arguments = positions.iter().map(|&p| all[p].iter().map(|far| far.id).collect()).collect();

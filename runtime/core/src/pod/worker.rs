@@ -2,15 +2,14 @@
 //! decides nothing, so it cannot differ from the controller in what there is.
 use super::convert::{self, failure, info, options, value};
 use super::files;
-use super::link::lock;
 use super::store::Asked;
 use super::wire::{self, About, Attribute, Bytes, Command, Failure, Made, Open, Opened, Said};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xlazy_pjrt::{Buffer, BufferType, Client, Code, Device, Error, KeyValueStore, LoadedExecutable, Program, Result};
 
@@ -305,7 +304,7 @@ impl Worker {
     }
 }
 
-/// The devices of a run, each of which ends by itself; the last one tells.
+/// The devices of a run, each of which ends by itself; the last one tells, and the first that fails: the others may wait for it.
 #[derive(Clone)]
 struct Ended(Arc<OfAll>);
 
@@ -313,18 +312,19 @@ struct OfAll {
     run: u64,
     line: Line,
     progress: Arc<Progress>,
-    failed: Mutex<Option<Failure>>,
+    failed: AtomicBool,
 }
 
 impl Ended {
     fn new(run: u64, line: &Line, progress: &Arc<Progress>) -> Ended {
         let (line, progress) = (line.clone(), progress.clone());
-        Ended(Arc::new(OfAll { run, line, progress, failed: Mutex::default() }))
+        Ended(Arc::new(OfAll { run, line, progress, failed: AtomicBool::default() }))
     }
 
     fn of_one(&self, result: Result<()>) {
-        if let Err(e) = result {
-            lock(&self.0.failed).get_or_insert(failure(&e));
+        let Err(e) = result else { return };
+        if !self.0.failed.swap(true, Ordering::Relaxed) {
+            self.0.line.send(Said::Ended { run: self.0.run, failed: Some(failure(&e)), started: true });
         }
     }
 }
@@ -332,8 +332,9 @@ impl Ended {
 impl Drop for OfAll {
     fn drop(&mut self) {
         self.progress.ended.fetch_max(self.run, Ordering::Relaxed);
-        let failed = lock(&self.failed).take();
-        self.line.send(Said::Ended { run: self.run, failed, started: true });
+        if !self.failed.load(Ordering::Relaxed) {
+            self.line.send(Said::Ended { run: self.run, failed: None, started: true });
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub use kept::{Gone, Run, keeping, last_runs, set_keeping};
 pub use look::{Forecast, compiled, lowered, lowered_step, try_compile, would};
 pub use lower::Lowered;
 pub use ranks::{Payload, rendezvous, world_size};
+pub use sharded::is_over;
 pub use spawn::ranks;
 pub use start::start_here;
 pub use sync::{barrier, read, read_all, step};

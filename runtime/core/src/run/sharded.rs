@@ -6,7 +6,7 @@
 use super::cache::Program;
 use super::checks;
 use super::packs::pack;
-use crate::device::{DeviceData, client, client_if_open, make_room, watch};
+use crate::device::{DeviceData, OpenClient, client, client_if_open, make_room, watch};
 use crate::ir::{Cut, Leaf};
 use crate::mesh::{Mesh, Sharding};
 use crate::pod::{Buffer, Client, LoadedExecutable};
@@ -147,17 +147,15 @@ fn refuse_after_failure() -> Result<()> {
     if !FAILED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let anew = match client_if_open().is_some_and(|c| matches!(c.pjrt, Client::Pod(_))) {
-        true => {
-            "`%pod restart` starts all workers anew, and then `%recover` runs the cells again that made what they held"
-        }
-        false => "restart the kernel, and run the cells again",
-    };
-    Err(Error::Usage {
-        message: format!(
-            "a program for several devices could not be started, and the devices still wait for one another: {anew}"
-        ),
-    })
+    let message = "a program for several devices could not be started, and the devices still wait for one another: `%recover` \
+                   begins a new session, and runs the cells again that made what they held";
+    Err(Error::Usage { message: message.into() })
+}
+
+/// Whether nothing can run any more in this process: the pod is over, or devices wait for one another.
+pub fn is_over() -> bool {
+    let pod_is_over = |c: &OpenClient| matches!(&c.pjrt, Client::Pod(pod) if pod.over().is_some());
+    FAILED.load(Ordering::Relaxed) || client_if_open().is_some_and(pod_is_over)
 }
 
 fn packs(cut: &Cut, program: &Program) -> Result<Vec<Arc<[Buffer]>>> {
@@ -183,7 +181,12 @@ fn launch(
     held: &[i64],
 ) -> Result<(Vec<Vec<Buffer>>, Duration)> {
     let waited = make_room()?;
-    let by_device = executable.execute_sharded(lists, held).inspect_err(|_| FAILED.store(true, Ordering::Relaxed))?;
+    let by_device = executable.execute_sharded(lists, held).inspect_err(|_| {
+        // A pod says itself that it is over, and where it is not it has told no worker of the program.
+        if matches!(executable, LoadedExecutable::Here(_)) {
+            FAILED.store(true, Ordering::Relaxed);
+        }
+    })?;
     let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
     if let Some(short) = by_device.iter().find(|all| all.len() != wanted) {
         let message = format!("the program gave {} of {}", short.len(), count(wanted, "result"));
