@@ -18,8 +18,11 @@ fn digits() -> data::TensorDataset<2> {
 /// How each parameter is to lie, by its name.
 type Layout = Vec<(String, String)>;
 
+/// What lays them out so.
+type Lay<'a> = &'a dyn Fn(&Sequential) -> Layout;
+
 /// The losses of five epochs; `lay` puts the parameters where they are to be, and there they stay.
-fn losses(over: Option<(&Mesh, &dyn Fn(&Sequential) -> Layout)>) -> Vec<f64> {
+fn losses(over: Option<(&Mesh, Lay)>) -> Vec<f64> {
     manual_seed(7);
     let net = Sequential::new((nn::Linear::new(64, 128), nn::ReLU, nn::Linear::new(128, 10)));
     sync();
@@ -52,7 +55,7 @@ fn digits_are_learnt_in_parts_as_on_one_device() {
     let mesh = Mesh::new(&[("data", 4), ("model", 2)]);
     let one = losses(None);
     assert!(one.len() == 140 && one[139] < 0.2 * one[0], "{one:?}");
-    let check = |how: &str, lay: &dyn Fn(&Sequential) -> Layout| {
+    let check = |how: &str, lay: Lay| {
         let all = losses(Some((&mesh, lay)));
         let far = all.iter().zip(&one).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         println!("{how}: {far:e} at most from the losses of one device");
