@@ -8,23 +8,23 @@ use xlazy_core::ty::DType;
 
 /// How many pixels are added on each side: of all sides, of left and right and of top and bottom, or of left, top, right and bottom.
 #[derive(Clone, Copy, Debug)]
-pub struct Padding([usize; 4]);
+pub struct Sides([usize; 4]);
 
-impl From<usize> for Padding {
-    fn from(all: usize) -> Padding {
-        Padding([all; 4])
+impl From<usize> for Sides {
+    fn from(all: usize) -> Sides {
+        Sides([all; 4])
     }
 }
 
-impl From<[usize; 2]> for Padding {
-    fn from([x, y]: [usize; 2]) -> Padding {
-        Padding([x, y, x, y])
+impl From<[usize; 2]> for Sides {
+    fn from([x, y]: [usize; 2]) -> Sides {
+        Sides([x, y, x, y])
     }
 }
 
-impl From<[usize; 4]> for Padding {
-    fn from(sides: [usize; 4]) -> Padding {
-        Padding(sides)
+impl From<[usize; 4]> for Sides {
+    fn from(sides: [usize; 4]) -> Sides {
+        Sides(sides)
     }
 }
 
@@ -48,8 +48,8 @@ impl Picture {
     /// assert_eq!(picture.pad(1, 0).size(), (4, 3));
     /// assert_eq!(picture.pad([1, 0, 0, 0], 9).pixels(), [9, 9, 9, 255, 0, 0, 0, 255, 0]);
     /// ```
-    pub fn pad(&self, padding: impl Into<Padding>, fill: u8) -> Picture {
-        let Padding([left, top, right, bottom]) = padding.into();
+    pub fn pad(&self, padding: impl Into<Sides>, fill: u8) -> Picture {
+        let Sides([left, top, right, bottom]) = padding.into();
         let Parts { width, height, channels, pixels } = self.parts();
         let wide = width + left + right;
         let mut out = vec![fill; wide * (height + top + bottom) * channels];

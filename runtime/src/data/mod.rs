@@ -21,7 +21,7 @@ pub mod picture;
 pub mod sampler;
 
 pub use array::{Array, Failure};
-pub use augment::Padding;
+pub use augment::Sides;
 pub use csv::read_csv;
 pub use dataset::{ConcatDataset, Cut, Dataset, FakeData, Lengths, Subset, TensorDataset, random_split};
 pub use folder::ImageFolder;
