@@ -63,6 +63,8 @@ def said(output, measures=False):
     text = output.get("text") or output.get("data", {}).get("text/plain") or ""
     if measures:
         text = re.sub(r"\d[\d.,]*\w*", "~", text)
+    # Which is said where it took long.
+    text = re.sub(r" · waited [^·\n]* for the loader", "", text)
     text = MEASURED.sub("~", text)
     # What stands in columns is as wide as what was measured.
     words = re.sub(r"[\s─-]+", " ", NUMBER.sub("#", text)).strip()

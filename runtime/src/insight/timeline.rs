@@ -339,7 +339,7 @@ mod tests {
         let options = DataLoaderOptions { workers: 2, ..Default::default() };
         let (mut batches, mut total) = (0, Tensor::zeros(()));
         for [x] in &DataLoader::with(Slow, 3, options) {
-            total = total + x.sum();
+            total += x.sum();
             batches += 1;
         }
         assert_eq!((batches, total.item()), (4, 66.0));
