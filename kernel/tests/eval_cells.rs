@@ -36,6 +36,7 @@ files!(SCENARIOS, "scenarios/",
     m20_told_with_its_history m21_looked_at_again m22_what_is_not_promised
     m23_where_it_comes_from m24_moved_to_a_device m25_fixes_in_code m26_rounds_written_out m27_steps_without_a_barrier m28_rounds_that_end m29_what_rounds_have_in_common m30_the_loop_of_another_cell m31_rounds_one_by_one m32_what_other_cells_left m33_a_list_with_gradients m34_two_sets_and_positions
     m35_joined_and_read
+    m36_called_by_several_statements
     m31_reads_keep_what_took_work
 );
 

@@ -1,8 +1,10 @@
-//! Whole models against PyTorch: outputs, loss, gradients, and parameters after steps of SGD and AdamW.
+//! Whole models against PyTorch: outputs, loss, gradients, and parameters after steps of SGD and AdamW. `XLAZY_ERRORS` names a file to
+//! which the differences are written, of which `scripts/model_errors.py` makes the table of docs/models.md.
 mod support;
 
 use serde_json::Value;
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::Mutex;
 use xlazy::models::*;
 use xlazy::prelude::*;
@@ -12,6 +14,7 @@ static ONE: Mutex<()> = Mutex::new(());
 
 /// A reference: tensors by their name in the file, and what the JSON beside it says.
 struct Reference {
+    name: String,
     tensors: HashMap<String, Tensor>,
     spec: Value,
 }
@@ -21,7 +24,8 @@ impl Reference {
         support::in_float32();
         let file = |end: &str| format!("{}/tests/models/{name}.{end}", env!("CARGO_MANIFEST_DIR"));
         let spec = serde_json::from_str(&std::fs::read_to_string(file("json")).unwrap()).unwrap();
-        Reference { tensors: nn::load(file("safetensors")).unwrap().into_iter().collect(), spec }
+        let tensors = nn::load(file("safetensors")).unwrap().into_iter().collect();
+        Reference { name: name.into(), tensors, spec }
     }
 
     fn get(&self, name: &str) -> &Tensor {
@@ -46,6 +50,11 @@ impl Reference {
         let max = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
         let apart: Vec<f64> = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).collect();
         let size: Vec<f64> = want.iter().map(|w| w.abs()).collect();
+        if let Some(file) = std::env::var_os("XLAZY_ERRORS") {
+            let line = format!("{} {prefix} {:e} {:e}\n", self.name, max(&apart), max(&size));
+            let file = std::fs::File::options().create(true).append(true).open(file);
+            file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
+        }
         for (which, apart, size, noise) in
             [("max", max(&apart), max(&size), &noise[0]), ("mean", mean(&apart), mean(&size), &noise[1])]
         {

@@ -1,5 +1,5 @@
-//! `xlazy bench pods`: what a pod of two processes on this machine costs: its start, a sum over its four devices, bytes to a worker and
-//! back; beside JAX, in the same run, where a Python is named that has it.
+//! `xlazy bench pods`: what a pod of two processes on this machine costs: its start, a program of one device and sums over its four,
+//! bytes to a worker and back; beside JAX, in the same run, where a Python is named that has it.
 use super::engines;
 use super::options::{json_flag, rounds};
 use super::report::{last_line, say};
@@ -15,20 +15,26 @@ const PEERS: &str = include_str!("bench_pods/peers.py");
 const CELL: &str = r#"
 let mesh = Mesh::new(&[("data", 4)]);
 let mut figures: Vec<String> = vec![];
-for (name, size) in [("16_bytes", 4), ("256_kb", 1 << 16), ("16_mb", 1 << 22)] {
-    let ones = mark_sharding(&Tensor::ones([4, size]), &mesh, &[Some("data"), None]);
-    sync();
+let timed = |name: &str, run: &dyn Fn() -> Tensor| {
     let mut times: Vec<f64> = vec![];
     for _ in 0..ROUNDS + 1 {
         let begin = std::time::Instant::now();
-        let sum = ones.sum_dim(0, false);
+        let made = run();
         sync();
-        sum.wait();
+        made.wait();
         times.push(begin.elapsed().as_secs_f64() * 1e6);
     }
     times.remove(0);
     times.sort_by(f64::total_cmp);
-    figures.push(format!("\"{name}_least_us\": {:.1}, \"{name}_us\": {:.1}", times[0], times[times.len() / 2]));
+    format!("\"{name}_least_us\": {:.1}, \"{name}_us\": {:.1}", times[0], times[times.len() / 2])
+};
+let one = Tensor::ones([4]);
+sync();
+figures.push(timed("one_device", &|| &one + 1.0));
+for (name, size) in [("16_bytes", 4), ("256_kb", 1 << 16), ("16_mb", 1 << 22)] {
+    let ones = mark_sharding(&Tensor::ones([4, size]), &mesh, &[Some("data"), None]);
+    sync();
+    figures.push(timed(name, &|| ones.sum_dim(0, false)));
 }
 let host = vec![1.0f32; 1 << 24];
 let (mut there, mut back) = (0.0f64, 0.0f64);
@@ -47,7 +53,7 @@ println!("{{{}}}", figures.join(", "));
 
 pub fn command() -> Command {
     Command::new("pods")
-        .about("What a pod of two processes costs: its start, sums over its devices, bytes to it and back; beside JAX")
+        .about("What a pod of two processes costs: its start, a program, sums over its devices, bytes to it and back; beside JAX")
         .arg(json_flag())
         .arg(rounds("50", 9999, "Sums of each size that are measured"))
         .arg(

@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use std::ops::Range;
 use xlazy_core::ir::Input;
 use xlazy_core::run::{Cause, ROUNDS, Rounds, longer_in_each, repetition};
-use xlazy_core::text::{Source, Spot, callers, location, loops};
+use xlazy_core::text::{Source, Spot, callers, cell, function, kept, location, loops};
 use xlazy_core::ty::TypeRef;
 use xlazy_mime::count;
 
@@ -18,7 +18,10 @@ const STEPS: usize = 4;
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
         let Unrolled { at, rounds, ops, carried, training, optimizer, ended, grows } = self;
-        let steps = |o: &String| format!("`optimizer_step(&mut {o})` in place of `{o}.step()`");
+        let steps = |o: &String| {
+            let lent = if is_lent(at, o) { "" } else { "&mut " };
+            format!("`optimizer_step({lent}{o})` in place of `{o}.step()`")
+        };
         if *ended == Some(Cause::WrittenOut) {
             return self.one_by_one();
         }
@@ -95,6 +98,12 @@ impl Unrolled {
             count(*ops, "op")
         )
     }
+}
+
+/// Whether a function around the place is given this by `&mut`, and hands it on as it is.
+fn is_lent(at: &Spot, name: &str) -> bool {
+    let declared = |text: &str| text.contains(&format!("{name}: &mut "));
+    function(at).is_some() && cell(at).and_then(kept).is_some_and(|text| declared(&text))
 }
 
 /// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of

@@ -1,18 +1,8 @@
 //! What `backward()` leaves at a tensor, until it is forgotten or a step takes it.
-use super::{Tensor, held, refuse};
+use super::{Gradient, Tensor, held, refuse};
 use std::panic::Location;
-use xlazy_core::text::{Place, location};
+use xlazy_core::text::location;
 use xlazy_core::thread::innermost;
-
-/// The gradient of a tensor.
-#[derive(Default)]
-pub(super) enum Gradient {
-    #[default]
-    None,
-    Of(Tensor),
-    /// A step took it, at this line.
-    Taken(Place),
-}
 
 impl Tensor {
     /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).

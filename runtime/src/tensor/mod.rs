@@ -16,7 +16,6 @@ pub use autocast::autocast;
 pub(crate) use body::{Argument, Recorder, elsewhere, result, rounds};
 pub(crate) use buckets::{buckets_of, marked, real_bytes};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
-use gradient::Gradient;
 pub use hooks::Hook;
 pub(crate) use hooks::{hooked_since, through_hooks};
 pub(crate) use layout::Step;
@@ -76,6 +75,16 @@ struct Meta {
     /// What the tensor is since it took another shape in place (`t_`); this stays what it is for its views. The tensor's end
     /// takes it away.
     later: Mutex<Option<Arc<Meta>>>,
+}
+
+/// The gradient of a tensor.
+#[derive(Default)]
+enum Gradient {
+    #[default]
+    None,
+    Of(Tensor),
+    /// A step took it, at this line.
+    Taken(Place),
 }
 
 #[derive(Clone)]

@@ -1,7 +1,8 @@
 """What `xlazy bench pods` measures, as JAX does it: python -c SCRIPT ROUNDS [RANK PORT].
 
-Two processes of two CPU devices each, joined by its Gloo collectives. Prints one JSON object of figures, or null where JAX is not
-installed.
+Two processes of two CPU devices each, joined by its Gloo collectives. Both run this script, so nothing is sent to a process as a
+controller sends it: bytes go there by `broadcast_one_to_all`, and come back by `process_allgather`. Prints one JSON object of
+figures, or null where JAX is not installed.
 """
 import importlib.util
 import json
@@ -44,17 +45,36 @@ def worker(rank, port):
     mesh = Mesh(np.array(jax.devices()), ("data",))
     figures = {"start_s": time.time()}
     split = NamedSharding(mesh, P("data"))
-    for name, size in SIZES:
-        ones = jax.make_array_from_callback((4, size), split, lambda _: np.ones((1, size), np.float32))
-        reduce = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, P()))
-        reduce(ones).block_until_ready()
+
+    def timed(name, run):
+        run().block_until_ready()
         times = []
         for _ in range(ROUNDS):
             begin = time.perf_counter()
-            reduce(ones).block_until_ready()
+            run().block_until_ready()
             times.append(1e6 * (time.perf_counter() - begin))
         times.sort()
         figures[name + "_least_us"], figures[name + "_us"] = times[0], times[len(times) // 2]
+
+    one = jax.device_put(np.ones(4, np.float32), jax.local_devices()[0])
+    add = jax.jit(lambda x: x + 1)
+    timed("one_device", lambda: add(one))
+    for name, size in SIZES:
+        ones = jax.make_array_from_callback((4, size), split, lambda _: np.ones((1, size), np.float32))
+        reduce = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, P()))
+        timed(name, lambda: reduce(ones))
+    from jax.experimental import multihost_utils
+
+    host = np.ones(1 << 24, np.float32)
+    for name, send in [
+        ("to_worker_gb_s", multihost_utils.broadcast_one_to_all),
+        ("from_worker_gb_s", multihost_utils.process_allgather),
+    ]:
+        figures[name] = 0.0
+        for _ in range(3):
+            begin = time.perf_counter()
+            jax.block_until_ready(send(host))
+            figures[name] = max(figures[name], host.nbytes / (time.perf_counter() - begin) / 1e9)
     print(json.dumps(figures))
 
 

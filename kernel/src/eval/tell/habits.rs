@@ -163,6 +163,10 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
             let code = format!("{}{given}{}", &text.text[call..at.start], &text.text[at.end..end]);
             written(ANSWER, call..end, code, &format!(" (`{given}` is lent already)"))
         }
+        ("E0277", ["Duration" | "std::time::Duration", _]) if message.contains(" doesn't implement `std::fmt::Display`") => {
+            let code = format!("{}.as_secs_f64()", receiver(text.text.get(at.clone()).filter(|of| !of.starts_with('{'))?));
+            written(IN_RUST, at, code, ": its seconds, `{:?}` shows it with its unit")
+        }
         ("E0277", _) if message.starts_with("the `?` operator can only be used in a closure") => Some((
             "a closure hands an error on where it gives a `Result`: `|x| -> Result<_, Box<dyn std::error::Error>> { …; Ok(…) }`, and \
              `.collect::<Result<Vec<_>, _>>()?` behind it gives the list or the error; `.unwrap()` in place of `?` ends the cell"
@@ -175,7 +179,10 @@ pub(super) fn told(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<(
                 let help = format!("it sets the rate of an optimizer: hand that over, `{}.step(&mut opt)`", it.text);
                 return Some((help, None));
             };
-            let code = format!("{}.{}({optimizer})", it.text, &text.text[at]);
+            // What it is given besides: the measure by which a plateau is told.
+            let given = words.arguments(words.at(at.start)?).and_then(|all| words.part(all.start, all.end));
+            let given = given.map(|(given, _)| format!(", {given}")).unwrap_or_default();
+            let code = format!("{}.{}({optimizer}{given})", it.text, &text.text[at]);
             written(ANSWER, it.start..it.end, code, ": it sets the rate of an optimizer")
         }
         ("E0308" | "E0282", _) if let Some((at, code)) = visitor(error, &words, &at) => {

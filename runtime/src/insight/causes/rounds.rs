@@ -9,7 +9,7 @@ use crate::insight::unrolled::updates;
 use foldhash::{HashMap, HashMapExt};
 use xlazy_core::text::{
     Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, is_library, known,
-    location, loops,
+    location, loops, same_line,
 };
 use xlazy_mime::count;
 
@@ -36,7 +36,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         count(was, "time")
     );
     let through = || gradients_through(e, &found.iter().map(|f| f.1).collect::<Vec<_>>(), at);
-    let fix = match in_loop(at) {
+    let fix = match in_loop(e, at) {
         _ if !e.new.session => Fix::from(format!(
             "the line at {} is in the program {}, was {}: always run {} and {}, or let a loop on the device go round as often \
              as a number says, which is data",
@@ -125,7 +125,18 @@ fn in_each_round(e: &Evidence, at: Place) -> Option<Vec<Edit>> {
     }
 }
 
-/// Whether the line, or a call that leads to it, stands in a loop; where nothing is known of the code it may.
-fn in_loop(at: Place) -> bool {
-    !known(at) || !loops(at).is_empty() || callers(at).iter().any(|call| !loops(call).is_empty())
+/// Whether the line, or a call that leads to it, stands in a loop; where nothing is known of the code it may. Of a function that
+/// several statements call once each, a loop elsewhere that calls it, too, says nothing.
+fn in_loop(e: &Evidence, at: Place) -> bool {
+    let called_in_one =
+        || callers(at).iter().any(|call| !loops(call).is_empty()) && [e.new, e.old].iter().any(|r| repeats(r, at));
+    !known(at) || !loops(at).is_empty() || called_in_one()
+}
+
+/// Whether one statement of a cell ran the line several times: all the ops that it has there.
+fn repeats(r: &Record, at: Place) -> bool {
+    let mut ran: HashMap<Option<Place>, HashMap<u32, usize>> = HashMap::new();
+    let own = (0..).zip(r.steps.iter()).filter(|(i, s)| same_line(s.at, at) && r.derived(*i).is_none());
+    own.for_each(|(_, s)| *ran.entry(s.statement).or_default().entry(s.op.id).or_default() += 1);
+    ran.values().any(|ops| ops.values().all(|n| *n > 1))
 }
