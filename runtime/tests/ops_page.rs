@@ -113,7 +113,9 @@ fn page() -> String {
     for room in ["ops", "nn", "optim"] {
         files(&root.join("runtime/src").join(room)).iter().for_each(|f| read(f, room, &mut rows));
     }
-    for file in ["tensor/autocast.rs", "tensor/mod.rs", "tensor/views.rs", "grad.rs", "grad/asked.rs"] {
+    for file in
+        ["tensor/autocast.rs", "tensor/gradient.rs", "tensor/mod.rs", "tensor/views.rs", "grad.rs", "grad/asked.rs"]
+    {
         read(&root.join("runtime/src").join(file), "ops", &mut rows);
     }
     let calls: Vec<(String, BTreeSet<String>)> = rows.iter().map(|(n, r)| (n.clone(), r.calls.clone())).collect();
