@@ -9,9 +9,10 @@ const FOLDERS: [(&str, &str); 5] =
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 3] =
     [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd"), ("nn/spread.rs", "nn::parallel")];
-const FILES: [(&str, &str); 27] = [
+const FILES: [(&str, &str); 28] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
+    ("tensor/gradient.rs", ""),
     ("tensor/hooks.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
