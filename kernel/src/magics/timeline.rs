@@ -10,8 +10,9 @@ pub const TIMELINE: Magic = Magic {
     summary: "where time went: cells, tracing, compiling, running, transfers on one line",
     help: r#"Draws what was measured: cells, tracing and cutting, lowering, compiling, running, transfers, each on a lane of its
 own. The wheel zooms, dragging moves. A compilation has the colour of its cause. Runs of one line are a ribbon, with the
-step by which they have taken as long as compiling did. Batches that a loader's workers make are a lane, and what the loop
-waited for them is another. In a terminal it is a table by cells; what is left of a cell's time is its own code.
+step by which they have taken as long as compiling did. Batches that a loader's workers make are a lane, and what the
+loop waited for them is another. In a terminal it is a table by cells; what is left of a cell's time is its own
+code.
 
 It shows what is measured anyway - of each kind the last 1024 - so that nothing is paid while nobody looks. Of small
 programs that run often one run in 64 is timed, which stands for the others.
