@@ -15,16 +15,17 @@ COLUMNS = {
     "after AdamW": ("adamw3", "adamw3_losses"),
 }
 
+# By model and column: the largest difference, and the largest value. A gradient that cancels out has no size of its own.
 worst = defaultdict(dict)
 for line in open(sys.argv[1]):
-    model, kind, apart, size = line.split()
+    model, kind, *both = line.split()
     for column, kinds in COLUMNS.items():
         if kind in kinds:
-            relative = float(apart) / float(size) if float(size) else float(apart)
-            worst[model][column] = max(relative, worst[model].get(column, 0.0))
+            so_far = worst[model].get(column, (0.0, 0.0))
+            worst[model][column] = tuple(max(a, float(b)) for a, b in zip(so_far, both))
 
 print("| model | " + " | ".join(COLUMNS) + " |")
 print("|---|" + "---|" * len(COLUMNS))
 for model in sorted(worst):
-    cells = (f"{worst[model][c]:.1e}" if c in worst[model] else "–" for c in COLUMNS)
+    cells = ("{:.0e}".format(worst[model][c][0] / worst[model][c][1]) if c in worst[model] else "–" for c in COLUMNS)
     print(f"| `{model}` | " + " | ".join(cells) + " |")
